@@ -1,0 +1,50 @@
+/* Every ceiling that the program puts on its input, with the reason for its size.
+ * A limit that is reached is an answer (exit status 3), never a crash. */
+#ifndef TV_LIMITS_H
+#define TV_LIMITS_H
+
+/* One request's arena. The largest real header seen (94 thousand tensors) needs 20 MiB. */
+#define TV_LIMIT_ARENA_BYTES ((size_t)512 << 20)
+
+/* Nesting of JSON. Real configurations reach 9; recursion-free readers could take more. */
+#define TV_LIMIT_JSON_DEPTH 64
+
+/* A JSON document that is kept whole. The largest real config.json is 3.1 MB of layer names. */
+#define TV_LIMIT_JSON_DOC_BYTES ((size_t)64 << 20)
+
+/* Members of one JSON object or array that is kept whole: hub indexes reach 10^5. */
+#define TV_LIMIT_JSON_MEMBERS 4000000u
+
+/* safetensors' own ceiling for a header is 100 MB. */
+#define TV_LIMIT_SAFETENSORS_HEADER_BYTES 100000000u
+
+/* GGUF: real vocabularies have 3·10^5 strings, models 10^4 tensors. */
+#define TV_LIMIT_GGUF_ARRAY 16000000u
+#define TV_LIMIT_GGUF_KEYS 65536u
+#define TV_LIMIT_GGUF_TENSORS 1000000u
+
+/* Tensors of one model over all of its files. */
+#define TV_LIMIT_TENSORS 4000000u
+
+/* Dimensions of a tensor: ONNX allows any, frameworks stop at 8 (GGUF at 4). */
+#define TV_LIMIT_RANK 8
+
+/* Layers of a model. The deepest published decoder has 126. */
+#define TV_LIMIT_LAYERS 4096u
+
+/* Operations of one layer kind and of a whole graph. */
+#define TV_LIMIT_OPS 4000000u
+
+/* Shards of one model. */
+#define TV_LIMIT_SHARDS 4096u
+
+/* Cards of one job, over all nodes. */
+#define TV_LIMIT_GPUS 65536u
+
+/* Files that a scan of --data looks at before it samples. */
+#define TV_LIMIT_SCAN_FILES 200000u
+
+/* Entries of the caching allocator that is simulated. */
+#define TV_LIMIT_ALLOCATOR_BLOCKS 4000000u
+
+#endif

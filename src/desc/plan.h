@@ -1,0 +1,43 @@
+/* What the search says: ranked choices, why the others lost, what would make it fit. */
+#ifndef TV_PLAN_H
+#define TV_PLAN_H
+
+#include "estimate.h"
+
+typedef struct tv_choice {
+    tv_job job;          /* the job as it would run there */
+    tv_machine machine;
+    tv_estimate estimate;
+    double score;
+    tv_text headroom;    /* runs / runs well / room to spare */
+    const tv_text *notes;
+    size_t n_notes;
+} tv_choice;
+
+typedef struct tv_rejection {
+    const tv_device *device;
+    uint32_t gpus;
+    tv_text reason;      /* id "vram", "unknown-memory", "dtype", "budget", "deadline" ... */
+    double by_bytes;     /* how much memory is missing; 0 for other reasons */
+} tv_rejection;
+
+/* A change that would make a job fit, in order of cost. */
+typedef struct tv_remedy {
+    tv_text what;
+    double total_bytes;  /* predicted after the change */
+    double slowdown;     /* step time ratio, 1 = none */
+    bool fits;
+} tv_remedy;
+
+typedef struct tv_plan {
+    tv_text question;
+    double need_bytes;   /* on one card, as asked */
+    const tv_choice *choices;
+    size_t n_choices;
+    const tv_rejection *rejected;
+    size_t n_rejected;
+    const tv_remedy *remedies;
+    size_t n_remedies;
+} tv_plan;
+
+#endif
