@@ -118,10 +118,12 @@ typedef struct tv_op {
     double backward;    /* backward FLOPs as a multiple of the forward ones: 0 nothing flows back,
                            1 the input's gradient only, 2 input and weight, 2.5 flash attention */
     tv_dtype compute;   /* type of the multiplies */
-    tv_form m;          /* shape for the efficiency tables, see the kinds above */
+    tv_form m;          /* shape for the efficiency tables, see the kinds above; a batched product
+                           has m constant and its groups per B */
     double n;
     double k;
     double groups;
+    double window;      /* attention: forms are evaluated with at most this many cached tokens; 0: all */
 
     tv_form read_bytes;     /* activations read and written by the forward kernels */
     tv_form write_bytes;
@@ -132,6 +134,8 @@ typedef struct tv_op {
     tv_form kv_read_bytes;  /* cache traffic when decoding */
     tv_form kv_write_bytes;
 
+    uint32_t first_weight; /* the parameters it uses: a run in the graph's weights */
+    uint32_t n_weights;
     tv_ids reads;  /* storages; liveness and gradients follow from reads, writes and saved */
     tv_ids writes;
     tv_ids saved;  /* kept from forward to this op's backward */
@@ -146,7 +150,8 @@ typedef struct tv_op {
                                       expert group for all-to-all; bytes per rank */
     tv_form collective_bytes;
     bool attention_core;     /* what selective recompute drops and runs again */
-    bool accumulates;        /* backward adds into an existing gradient without a copy */
+    bool grad_reuses_saved;  /* backward writes the input's gradient over what was saved (Paddle's
+                                cross entropy, in-place activations) */
 } tv_op;
 
 typedef enum tv_weight_role {

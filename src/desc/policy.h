@@ -27,6 +27,7 @@ typedef struct tv_policy {
     tv_framework framework;
     tv_dtype param;    /* parameters in memory (frozen base of QLoRA: see base) */
     tv_dtype base;     /* frozen weights of matrix multiplies; equals param unless quantised */
+    bool base_experts_only; /* only the experts are quantised */
     double base_bytes; /* bytes per quantised weight incl. scales; 0: tv_dtype_bytes(base) */
     tv_dtype compute;  /* matrix multiplies */
     tv_dtype stream;   /* what an embedding or a 16-bit module hands on: the residual's dtype */
