@@ -44,6 +44,12 @@
 /* Files that a scan of --data looks at before it samples. */
 #define TV_LIMIT_SCAN_FILES 200000u
 
+/* Columns of a table: the widest measured one has 32, spreadsheets' exports stay under 1,000. */
+#define TV_LIMIT_CSV_COLUMNS 1024u
+
+/* A table of rows, inflated: the largest measured one is 12 MB. */
+#define TV_LIMIT_CSV_BYTES ((size_t)128 << 20)
+
 /* Entries of the caching allocator that is simulated. */
 #define TV_LIMIT_ALLOCATOR_BLOCKS 4000000u
 
