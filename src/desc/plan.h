@@ -32,6 +32,11 @@ typedef struct tv_remedy {
 typedef struct tv_plan {
     tv_text question;
     double need_bytes;   /* on one card, as asked */
+    tv_memory need;      /* its composition */
+    double states_bytes; /* weights, gradients and optimizer states of the whole job */
+    double sharding;     /* cards that the states must be divided over; 1 none, 0 unknown */
+    const tv_text *defaults; /* what was assumed for the choice among cards */
+    size_t n_defaults;
     const tv_choice *choices;
     size_t n_choices;
     const tv_rejection *rejected;
