@@ -86,6 +86,25 @@ void tv_put_double(tv_buf *b, double v)
     tv_puts(b, text);
 }
 
+void tv_put_float(tv_buf *b, float v)
+{
+    char text[40];
+    if (!isfinite(v)) {
+        tv_puts(b, "null");
+        return;
+    }
+    for (int digits = 6; digits <= 9; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, (double)v);
+        const char point = *localeconv()->decimal_point;
+        for (char *p = text; *p; p++)
+            if (*p == point)
+                *p = '.';
+        if ((float)tv_str_double(tv_str_of(text)).v == v)
+            break;
+    }
+    tv_puts(b, text);
+}
+
 void tv_put_fixed(tv_buf *b, double v, int decimals)
 {
     char text[400];

@@ -22,6 +22,8 @@ void tv_put_repeat(tv_buf *b, tv_str s, size_t n);
 void tv_put_u64(tv_buf *b, uint64_t v);
 /* Shortest decimal text that reads back as v; whole numbers below 2^53 without exponent. */
 void tv_put_double(tv_buf *b, double v);
+/* The same for a 32-bit number: 1e-06, not 9.99999997e-07. */
+void tv_put_float(tv_buf *b, float v);
 /* v with a fixed number of decimals. */
 void tv_put_fixed(tv_buf *b, double v, int decimals);
 /* v with about `digits` significant digits and no exponent for ordinary sizes. */

@@ -22,6 +22,7 @@
 #define TV_LIMIT_GGUF_ARRAY 16000000u
 #define TV_LIMIT_GGUF_KEYS 65536u
 #define TV_LIMIT_GGUF_TENSORS 1000000u
+#define TV_LIMIT_GGUF_RANK 4u
 
 /* Tensors of one model over all of its files. */
 #define TV_LIMIT_TENSORS 4000000u

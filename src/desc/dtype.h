@@ -26,6 +26,8 @@ typedef enum tv_dtype {
     TV_I4,
     TV_U4,
     TV_F4, /* E2M1 */
+    TV_F6_E2M3,
+    TV_F6_E3M2,
     TV_NF4,
     TV_C64,
     TV_C128,

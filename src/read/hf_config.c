@@ -1,0 +1,114 @@
+/* config.json and its kin (diffusers components, ERNIE's and PaddleNLP's names for it): parsed and
+ * sorted by kind. What the keys mean is the families' business. */
+#include "gather.h"
+
+static bool is_pair(const tv_json *value)
+{
+    return value->type == TV_JSON_ARRAY && value->n == 2;
+}
+
+/* model_index.json: a class, and components as [library, class]. */
+static bool is_pipeline(const tv_json *doc)
+{
+    if (!tv_json_has(doc, "_class_name"))
+        return false;
+    for (size_t i = 0; i < doc->n; i++)
+        if (is_pair(&doc->items[i]) && tv_json_at(&doc->items[i], 0)->type == TV_JSON_STRING &&
+            tv_json_at(&doc->items[i], 1)->type == TV_JSON_STRING)
+            return true;
+    return false;
+}
+
+typedef struct other_json {
+    const char *key; /* its presence tells */
+    const char *what;
+    const char *hint;
+} other_json;
+
+/* JSON files that lie beside models and describe none. */
+static const other_json others[] = {
+    {"peft_type", N_("an adapter's settings, not a model"),
+     N_("name the base model, and describe the adapter with --task lora --lora-rank")},
+    {"base_code", N_("a Paddle PIR program, which is not read yet"),
+     N_("name the model's config.json, or give the size with --params")},
+    {"tokenizer_class", N_("a tokenizer's settings, not a model"),
+     N_("name the folder, or config.json in it")},
+    {"added_tokens_decoder", N_("a tokenizer's settings, not a model"),
+     N_("name the folder, or config.json in it")},
+    {"num_train_timesteps", N_("a scheduler's settings, not a model"),
+     N_("name the pipeline's folder, or model_index.json in it")},
+};
+
+static const tv_err *refuse(tv_gather *g, tv_str path, const char *id, const char *msgid,
+                            const char *hint, tv_code code)
+{
+    tv_err *e = tv_fail(g->a, code, TV_TEXT0(id, msgid));
+    return tv_hint(tv_in_file(e, path), TV_TEXT0(id, hint));
+}
+
+static bool describes_a_model(const tv_json *doc)
+{
+    return tv_json_has(doc, "model_type") || tv_json_has(doc, "architectures");
+}
+
+static const tv_err *check_document(tv_gather *g, tv_str path, const tv_json *doc)
+{
+    if (doc->type != TV_JSON_OBJECT || doc->n == 0)
+        return refuse(g, path, "config.no-object", N_("no configuration: the JSON is no object"),
+                      N_("name a model's config.json, or its folder"), TV_INPUT);
+    if (describes_a_model(doc))
+        return NULL; /* a speech model's own configuration may name its tokenizer class */
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tv_json_has(doc, others[i].key))
+            return refuse(g, path, "config.not-a-model", others[i].what, others[i].hint,
+                          TV_UNSUPPORTED);
+    return NULL;
+}
+
+static const tv_err *read_quantization(tv_gather *g, tv_str folder)
+{
+    const tv_str path = tv_path_join(g->a, folder, TV_S("hf_quant_config.json"));
+    if (!tv_file_stat(g->a, path).exists)
+        return NULL;
+    return tv_json_parse_file(g->a, path, &g->source.quantization);
+}
+
+const tv_err *tv_read_config(tv_gather *g, tv_str path)
+{
+    const tv_json *doc = NULL;
+    TV_TRY(tv_json_parse_file(g->a, path, &doc));
+    TV_TRY(check_document(g, path, doc));
+    const tv_str folder = tv_path_folder(path);
+    if (is_pipeline(doc))
+        return tv_read_pipeline(g, folder, doc);
+    g->source.kind = tv_json_has(doc, "_class_name") ? TV_SOURCE_DIFFUSERS : TV_SOURCE_HF_CONFIG;
+    if (tv_json_has(doc, "trivet_model"))
+        g->source.kind = TV_SOURCE_BUILTIN;
+    g->source.config = doc;
+    return read_quantization(g, folder);
+}
+
+/* A file that was named: the weights beside it are part of the model, and a pointer to weights
+ * that were not fetched is no reason to refuse. */
+static const tv_err *read(tv_gather *g, tv_str path, tv_bytes_view bytes)
+{
+    (void)bytes;
+    TV_TRY(tv_read_config(g, path));
+    if (g->source.n_components || g->source.kind == TV_SOURCE_BUILTIN)
+        return NULL;
+    g->pointers_allowed = true;
+    return tv_read_weights_beside(g, tv_path_folder(path));
+}
+
+static bool probe(tv_str name, tv_bytes_view bytes)
+{
+    const tv_str text = tv_str_trim(tv_str_take((tv_str){(const char *)bytes.p, bytes.n}, 256));
+    return tv_str_ends(name, TV_S(".json")) || tv_str_starts(text, TV_S("{"));
+}
+
+const tv_format tv_format_config = {
+    .name = "config.json",
+    .summary = N_("Hugging Face, diffusers or ERNIE configuration"),
+    .probe = probe,
+    .read = read,
+};

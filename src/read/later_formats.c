@@ -1,0 +1,82 @@
+/* Formats that are recognised, so that the answer names them, but not read. A row moves out of
+ * here when its reader comes. */
+#include "gather.h"
+
+static bool ends_with_any(tv_str name, const char *const *endings)
+{
+    for (; *endings; endings++)
+        if (tv_str_ends(name, tv_str_of(*endings)))
+            return true;
+    return false;
+}
+
+static bool is_onnx(tv_str name, tv_bytes_view bytes)
+{
+    (void)bytes;
+    return ends_with_any(name, (const char *const[]){".onnx", NULL});
+}
+
+static bool is_paddle(tv_str name, tv_bytes_view bytes)
+{
+    (void)bytes;
+    return ends_with_any(name, (const char *const[]){".pdmodel", ".pdiparams", ".pdparams", NULL});
+}
+
+static bool is_torch_program(tv_str name, tv_bytes_view bytes)
+{
+    (void)bytes;
+    return ends_with_any(name, (const char *const[]){".pt2", NULL});
+}
+
+static bool is_torch(tv_str name, tv_bytes_view bytes)
+{
+    const tv_str start = {(const char *)bytes.p, bytes.n};
+    if (bytes.n >= 4 && tv_str_starts(start, TV_S("PK\x03\x04")))
+        return true;
+    return ends_with_any(name, (const char *const[]){".pt", ".pth", ".bin", ".ckpt", NULL});
+}
+
+static bool is_other(tv_str name, tv_bytes_view bytes)
+{
+    (void)bytes;
+    return ends_with_any(name, (const char *const[]){".h5", ".keras", ".tflite", ".msgpack", ".npz",
+                                                     ".mlmodel", ".engine", ".plan", ".mar", NULL});
+}
+
+#define FROM_CONFIG N_("name the model's config.json, or give the size with --params")
+
+const tv_format tv_formats_later[] = {
+    {
+        .name = "onnx",
+        .summary = N_("ONNX"),
+        .probe = is_onnx,
+        .instead = FROM_CONFIG,
+    },
+    {
+        .name = "paddle",
+        .summary = N_("Paddle inference model"),
+        .probe = is_paddle,
+        .instead = FROM_CONFIG,
+    },
+    {
+        .name = "pt2",
+        .summary = N_("PyTorch exported program"),
+        .probe = is_torch_program,
+        .instead = FROM_CONFIG,
+    },
+    {
+        .name = "torch",
+        .summary = N_("PyTorch checkpoint"),
+        .probe = is_torch,
+        .instead = N_("convert it to safetensors, name the model's config.json, or give the size "
+                      "with --params"),
+    },
+    {
+        .name = "other",
+        .summary = N_("TensorFlow, Core ML, TensorRT, NumPy or archive"),
+        .probe = is_other,
+        .instead = FROM_CONFIG,
+    },
+};
+
+const size_t tv_n_formats_later = sizeof tv_formats_later / sizeof *tv_formats_later;

@@ -1,0 +1,277 @@
+/* What a folder holds: which of its files are the configuration and which are the weights. A
+ * folder often holds the same weights several times; one set of them is chosen, in the order in
+ * which the frameworks look. */
+#include "gather.h"
+
+typedef struct folder {
+    tv_str path;
+    tv_dir dir;
+} folder;
+
+static bool has(const folder *f, const char *name)
+{
+    for (size_t i = 0; i < f->dir.n; i++)
+        if (!f->dir.v[i].is_dir && tv_str_is(f->dir.v[i].name, name))
+            return true;
+    return false;
+}
+
+static tv_str inside(tv_gather *g, const folder *f, tv_str name)
+{
+    return tv_path_join(g->a, f->path, name);
+}
+
+/* The first name with that ending; exclude: a part that must not be in it (may be empty). */
+static tv_str first_with(const folder *f, const char *ending, const char *exclude)
+{
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_dir_entry *entry = &f->dir.v[i];
+        const bool excluded = exclude[0] && tv_str_has(entry->name, tv_str_of(exclude));
+        if (!entry->is_dir && !excluded && tv_str_ends(entry->name, tv_str_of(ending)))
+            return entry->name;
+    }
+    return (tv_str){0};
+}
+
+/* ---- weights ---- */
+
+static const tv_err *read_index(tv_gather *g, const folder *f, tv_str name)
+{
+    tv_bytes_view bytes;
+    const tv_str path = inside(g, f, name);
+    TV_TRY(tv_gather_map(g, path, &bytes));
+    return tv_read_weight_index(g, path, bytes);
+}
+
+static void warn_pointer(tv_gather *g, tv_str name)
+{
+    tv_gather_warn(g, TV_TEXT(g->a, "read.lfs-pointer-beside",
+                              N_("{file} is a git-LFS pointer, the weights were not fetched: sizes "
+                                 "come from the configuration"),
+                              tv_arg_str("file", name)));
+}
+
+static const tv_err *read_one(tv_gather *g, const folder *f, tv_str name)
+{
+    tv_bytes_view bytes;
+    const tv_str path = inside(g, f, name);
+    TV_TRY(tv_gather_map(g, path, &bytes));
+    if (!tv_is_lfs_pointer(bytes))
+        return tv_read_safetensors(g, path, bytes);
+    warn_pointer(g, name);
+    return NULL;
+}
+
+/* Mistral's own layout of the same weights, beside the one that transformers reads. */
+static bool is_second_copy(tv_str name)
+{
+    return tv_str_starts(name, TV_S("consolidated"));
+}
+
+static const tv_err *read_all(tv_gather *g, const folder *f)
+{
+    bool others = false;
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_str name = f->dir.v[i].name;
+        others = others || (tv_str_ends(name, TV_S(".safetensors")) && !is_second_copy(name));
+    }
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_dir_entry *entry = &f->dir.v[i];
+        if (entry->is_dir || !tv_str_ends(entry->name, TV_S(".safetensors")))
+            continue;
+        if (!(others && is_second_copy(entry->name)))
+            TV_TRY(read_one(g, f, entry->name));
+    }
+    return NULL;
+}
+
+static const tv_err *read_safetensors_of(tv_gather *g, const folder *f)
+{
+    static const char *const usual[] = {"model.safetensors", "diffusion_pytorch_model.safetensors"};
+    static const char *const indexes[] = {"model.safetensors.index.json",
+                                          "diffusion_pytorch_model.safetensors.index.json"};
+    for (size_t i = 0; i < 2; i++)
+        if (has(f, usual[i]))
+            return read_one(g, f, tv_str_of(usual[i]));
+    for (size_t i = 0; i < 2; i++)
+        if (has(f, indexes[i]))
+            return read_index(g, f, tv_str_of(indexes[i]));
+    const tv_str index = first_with(f, ".safetensors.index.json", "");
+    if (index.n)
+        return read_index(g, f, index);
+    return read_all(g, f);
+}
+
+/* Weights in a format that only tells its size here. */
+static const tv_err *read_other_weights(tv_gather *g, const folder *f)
+{
+    static const char *const endings[] = {".bin", ".pt", ".pth", ".ckpt", ".pdparams",
+                                          ".msgpack", ".h5"};
+    const tv_str index = first_with(f, ".bin.index.json", "");
+    if (index.n)
+        return read_index(g, f, index);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const tv_str name = first_with(f, endings[i], "_args");
+        if (name.n == 0 || tv_str_is(name, "training_args.bin"))
+            continue;
+        tv_gather_warn(g, TV_TEXT(g->a, "read.weights-not-read",
+                                  N_("{file} is not read: sizes come from the configuration"),
+                                  tv_arg_str("file", name)));
+        break;
+    }
+    return NULL;
+}
+
+static const tv_err *read_weights(tv_gather *g, const folder *f)
+{
+    TV_TRY(read_safetensors_of(g, f));
+    if (g->tensors.n == 0 && g->files.n == 0 && g->source.stated_total_size == 0)
+        TV_TRY(read_other_weights(g, f));
+    return NULL;
+}
+
+const tv_err *tv_read_weights_beside(tv_gather *g, tv_str path)
+{
+    folder f = {.path = path};
+    TV_TRY(tv_dir_list(g->a, path, &f.dir));
+    return read_weights(g, &f);
+}
+
+/* ---- GGUF ---- */
+
+/* "name-00002-of-00005.gguf": a later part of a model whose first part stands in the list too. */
+static bool is_later_part(tv_str name)
+{
+    const tv_str pattern = TV_S("*-?????-of-?????.gguf");
+    return tv_str_glob(name, pattern) && !tv_str_glob(name, TV_S("*-00001-of-?????.gguf"));
+}
+
+/* A vision projector goes with a model, it is none. */
+static bool is_projector(tv_str name)
+{
+    return tv_str_starts(name, TV_S("mmproj"));
+}
+
+static const tv_err *several(tv_gather *g, const folder *f, tv_str names, size_t n)
+{
+    tv_err *e = tv_fail(g->a, TV_USAGE,
+                        TV_TEXT(g->a, "read.several-models",
+                                N_("the folder holds {n} GGUF models: {names}"),
+                                tv_arg_num("n", TV_ARG_COUNT, (double)n),
+                                tv_arg_str("names", names)));
+    return tv_hint(tv_in_file(e, f->path),
+                   TV_TEXT0("read.several-models", N_("name one of these files")));
+}
+
+static const tv_err *read_gguf_of(tv_gather *g, const folder *f, bool *found)
+{
+    tv_buf names = tv_buf_in(g->a);
+    tv_str only = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_dir_entry *entry = &f->dir.v[i];
+        if (entry->is_dir || !tv_str_ends(entry->name, TV_S(".gguf")) ||
+            is_later_part(entry->name) || is_projector(entry->name))
+            continue;
+        tv_puts(&names, n++ ? ", " : "");
+        tv_put(&names, entry->name);
+        only = entry->name;
+    }
+    *found = n > 0;
+    if (n > 1)
+        return several(g, f, tv_buf_str(&names), n);
+    if (n == 0)
+        return NULL;
+    tv_bytes_view bytes;
+    const tv_str path = inside(g, f, only);
+    TV_TRY(tv_gather_map(g, path, &bytes));
+    return tv_read_gguf(g, path, bytes);
+}
+
+/* ---- the folder ---- */
+
+static tv_str config_of(const folder *f)
+{
+    static const char *const names[] = {"config.json", "ernie_config.json", "model_config.json",
+                                        "bert_config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (has(f, names[i]))
+            return tv_str_of(names[i]);
+    return (tv_str){0};
+}
+
+static const tv_format *format_of(tv_str name)
+{
+    const tv_format *format = NULL;
+    for (size_t i = 0; (format = tv_format_at(i)) != NULL; i++)
+        if (!format->read && format->probe(name, (tv_bytes_view){0}))
+            return format;
+    return NULL;
+}
+
+static const tv_err *nothing_to_read(tv_gather *g, const folder *f)
+{
+    tv_err *e = NULL;
+    for (size_t i = 0; !e && i < f->dir.n; i++) {
+        const tv_format *format = f->dir.v[i].is_dir ? NULL : format_of(f->dir.v[i].name);
+        if (!format)
+            continue;
+        e = tv_fail(g->a, TV_UNSUPPORTED,
+                    TV_TEXT(g->a, "read.format-not-read", N_("{format} files are not read yet"),
+                            tv_arg_word("format", format->summary)));
+        tv_hint(e, TV_TEXT0("read.format-not-read", format->instead));
+        return tv_in_file(e, inside(g, f, f->dir.v[i].name));
+    }
+    e = tv_fail(g->a, TV_INPUT, TV_TEXT0("read.no-model", N_("the folder holds no model")));
+    return tv_hint(tv_in_file(e, f->path),
+                   TV_TEXT0("read.no-model",
+                            N_("name a folder with config.json, model_index.json, .safetensors or "
+                               ".gguf files")));
+}
+
+/* A hub cache keeps each revision in snapshots/; with one revision there is no doubt. */
+static tv_str snapshot_of(tv_gather *g, tv_str path)
+{
+    tv_dir dir;
+    const tv_str snapshots = tv_path_join(g->a, path, TV_S("snapshots"));
+    const tv_file_info info = tv_file_stat(g->a, snapshots);
+    if (!info.is_dir || tv_dir_list(g->a, snapshots, &dir) || dir.n != 1 || !dir.v[0].is_dir)
+        return (tv_str){0};
+    return tv_path_join(g->a, snapshots, dir.v[0].name);
+}
+
+static const tv_err *read_listed(tv_gather *g, const folder *f)
+{
+    if (has(f, "model_index.json"))
+        return tv_read_config(g, inside(g, f, TV_S("model_index.json")));
+    const tv_str config = config_of(f);
+    const bool safetensors = first_with(f, ".safetensors", "").n > 0;
+    bool found = false;
+    if (!safetensors)
+        TV_TRY(read_gguf_of(g, f, &found));
+    if (found)
+        return NULL;
+    if (config.n)
+        TV_TRY(tv_read_config(g, inside(g, f, config)));
+    TV_TRY(read_weights(g, f));
+    if (config.n == 0 && g->files.n == 0)
+        return nothing_to_read(g, f);
+    if (config.n == 0)
+        g->source.kind = TV_SOURCE_SAFETENSORS;
+    return NULL;
+}
+
+const tv_err *tv_read_folder(tv_gather *g, tv_str path)
+{
+    folder f = {.path = path};
+    TV_TRY(tv_dir_list(g->a, path, &f.dir));
+    const tv_str snapshot = snapshot_of(g, path);
+    if (snapshot.n && config_of(&f).n == 0) {
+        f.path = snapshot;
+        TV_TRY(tv_dir_list(g->a, snapshot, &f.dir));
+        const tv_str name = tv_path_name(path);
+        if (tv_str_starts(name, TV_S("models--")))
+            g->source.name = tv_str_drop(name, sizeof "models--" - 1);
+    }
+    return read_listed(g, &f);
+}
