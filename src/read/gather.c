@@ -47,6 +47,23 @@ bool tv_is_plain_name(tv_str name)
     return !tv_str_cut(name, '/').found && !tv_str_cut(name, '\0').found;
 }
 
+tv_part tv_part_of(tv_str path, tv_str ending)
+{
+    enum { tail = sizeof "-00001-of-00003" - 1, width = 5 };
+    if (!tv_str_ends(path, ending) || path.n < ending.n + tail)
+        return (tv_part){0};
+    const tv_str stem = tv_str_take(path, path.n - ending.n - tail);
+    const tv_str numbers = tv_str_take(tv_str_drop(path, stem.n), tail);
+    const tv_str of = tv_str_drop(numbers, 1 + width);
+    if (numbers.p[0] != '-' || !tv_str_starts(of, TV_S("-of-")))
+        return (tv_part){0};
+    const tv_u64_read part = tv_str_u64(tv_str_take(tv_str_drop(numbers, 1), width));
+    const tv_u64_read count = tv_str_u64(tv_str_drop(of, 4));
+    if (!part.ok || !count.ok || part.v == 0 || part.v > count.v)
+        return (tv_part){0};
+    return (tv_part){stem, part.v, count.v};
+}
+
 /* ---- what is no data ---- */
 
 bool tv_is_lfs_pointer(tv_bytes_view bytes)

@@ -74,6 +74,14 @@ bool tv_is_lfs_pointer(tv_bytes_view bytes);
 /* A name that stays in its folder: no '/', not "." or "..", not empty. */
 bool tv_is_plain_name(tv_str name);
 
+/* "stem-00002-of-00005ENDING": a part of a model; count is 0 for any other name. */
+typedef struct tv_part {
+    tv_str stem;
+    uint64_t part;
+    uint64_t count;
+} tv_part;
+tv_part tv_part_of(tv_str path, tv_str ending);
+
 /* A short name to show for a path: the folder's or the file's, without extension. */
 tv_str tv_model_name(tv_arena *a, tv_str path, bool is_dir, const tv_json *config);
 
@@ -98,8 +106,7 @@ const tv_err *tv_read_gguf(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CH
 /* One file alone, without its sister parts. */
 const tv_err *tv_read_gguf_part(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 
-extern const tv_format tv_format_safetensors, tv_format_gguf, tv_format_weight_index,
-    tv_format_config;
+extern const tv_format tv_format_config;
 /* Recognised, not read. */
 extern const tv_format tv_formats_later[];
 extern const size_t tv_n_formats_later;

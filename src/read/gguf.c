@@ -77,7 +77,7 @@ static const tv_err *take(cursor *c, size_t n, const unsigned char **p)
 
 static const tv_err *take_uint(cursor *c, size_t n, uint64_t *v)
 {
-    const unsigned char *p;
+    const unsigned char *p = NULL;
     TV_TRY(take(c, n, &p));
     *v = 0;
     for (size_t i = 0; i < n; i++)
@@ -93,8 +93,8 @@ static const tv_err *take_size(cursor *c, uint64_t *v)
 
 static const tv_err *take_text(cursor *c, tv_str *s)
 {
-    uint64_t n;
-    const unsigned char *p;
+    uint64_t n = 0;
+    const unsigned char *p = NULL;
     TV_TRY(take_size(c, &n));
     if (n > remaining(c))
         return ends(c);
@@ -163,7 +163,7 @@ static const tv_err *read_value(cursor *c, value_type type, unsigned depth, tv_j
 
 static const tv_err *read_type(cursor *c, value_type *type)
 {
-    uint64_t v;
+    uint64_t v = 0;
     const size_t at = c->at;
     TV_TRY(take_uint(c, 4, &v));
     if (v >= VALUE_TYPE_COUNT)
@@ -208,8 +208,8 @@ static void set_count(cursor *c, tv_json *node, uint64_t n)
 
 static const tv_err *read_array(cursor *c, unsigned depth, tv_json *node)
 {
-    value_type type;
-    uint64_t n;
+    value_type type = VALUE_U8;
+    uint64_t n = 0;
     if (depth == array_depth)
         return broken(c, "gguf.too-deep", N_("arrays are nested too deeply"), c->at);
     TV_TRY(read_type(c, &type));
@@ -232,7 +232,7 @@ static const tv_err *read_array(cursor *c, unsigned depth, tv_json *node)
 
 static const tv_err *read_bool(cursor *c, tv_json *node)
 {
-    uint64_t v;
+    uint64_t v = 0;
     const size_t at = c->at;
     TV_TRY(take_uint(c, 1, &v));
     if (v > 1)
@@ -243,7 +243,7 @@ static const tv_err *read_bool(cursor *c, tv_json *node)
 
 static const tv_err *read_value(cursor *c, value_type type, unsigned depth, tv_json *node)
 {
-    uint64_t bits;
+    uint64_t bits = 0;
     *node = (tv_json){.offset = c->at};
     switch (type) {
     case VALUE_STRING:
@@ -291,8 +291,8 @@ static const tv_err *read_counts(cursor *c)
  * turn the magic too. */
 static const tv_err *read_start(cursor *c)
 {
-    const unsigned char *magic;
-    uint64_t version;
+    const unsigned char *magic = NULL;
+    uint64_t version = 0;
     TV_TRY(take(c, 4, &magic));
     if (memcmp(magic, "FUGG", 4) == 0)
         c->big = true;
@@ -347,8 +347,8 @@ static const tv_err *read_keys(cursor *c)
 {
     key_list list = {0};
     for (uint64_t i = 0; i < c->n_keys; i++) {
-        value_type type;
-        tv_str key;
+        value_type type = VALUE_U8;
+        tv_str key = {0};
         const size_t at = c->at;
         TV_TRY(take_text(c, &key));
         TV_TRY(read_type(c, &type));
@@ -367,7 +367,7 @@ static const tv_err *read_keys(cursor *c)
 
 static const tv_err *read_dims(cursor *c, tv_tensor *t)
 {
-    uint64_t rank;
+    uint64_t rank = 0;
     size_t at = c->at;
     TV_TRY(take_uint(c, 4, &rank));
     if (rank > TV_LIMIT_GGUF_RANK)
@@ -408,7 +408,7 @@ static const tv_err *row_splits(cursor *c, const tv_tensor *t, uint64_t row, uin
 
 static const tv_err *read_tensor_type(cursor *c, tv_tensor *t)
 {
-    uint64_t number;
+    uint64_t number = 0;
     const size_t at = c->at;
     TV_TRY(take_uint(c, 4, &number));
     t->dtype = number > UINT32_MAX ? TV_DTYPE_UNKNOWN : tv_dtype_gguf((uint32_t)number);
@@ -497,7 +497,7 @@ static const tv_err *place_tensors(cursor *c, uint64_t alignment)
 
 static const tv_err *read_tensors(cursor *c)
 {
-    uint64_t alignment;
+    uint64_t alignment = 32;
     /* name's length, rank, type, offset: no tensor takes less of the header */
     const uint64_t least = c->version == 1 ? 20 : 24;
     TV_TRY(read_alignment(c, &alignment));
@@ -554,33 +554,13 @@ const tv_err *tv_read_gguf_part(tv_gather *g, tv_str path, tv_bytes_view bytes)
 
 /* ---- split files ---- */
 
-typedef struct split {
-    tv_str stem; /* path before "-00001-of-00003.gguf" */
-    uint64_t count;
-    bool named; /* the name follows the pattern */
-} split;
-
-enum { split_tail = sizeof "-00001-of-00003.gguf" - 1 };
-
-static split split_of(tv_str path)
-{
-    if (!tv_str_glob(tv_path_name(path), TV_S("*-?????-of-?????.gguf")))
-        return (split){0};
-    const tv_str tail = tv_str_drop(path, path.n - split_tail);
-    const tv_u64_read part = tv_str_u64(tv_str_take(tv_str_drop(tail, 1), 5));
-    const tv_u64_read count = tv_str_u64(tv_str_take(tv_str_drop(tail, 10), 5));
-    if (!part.ok || !count.ok || part.v == 0 || part.v > count.v)
-        return (split){0};
-    return (split){tv_str_take(path, path.n - split_tail), count.v, true};
-}
-
 static void put_five(tv_buf *b, uint64_t v)
 {
     for (uint64_t power = 10000; power; power /= 10)
         tv_putc(b, (char)('0' + v / power % 10));
 }
 
-static tv_str part_path(tv_gather *g, const split *s, uint64_t i)
+static tv_str part_path(tv_gather *g, const tv_part *s, uint64_t i)
 {
     tv_buf b = tv_buf_in(g->a);
     tv_put(&b, s->stem);
@@ -601,7 +581,7 @@ static const tv_err *missing_part(tv_gather *g, tv_str path)
                                                     "with the names they were published under")));
 }
 
-static const tv_err *read_parts(tv_gather *g, const split *s)
+static const tv_err *read_parts(tv_gather *g, const tv_part *s)
 {
     if (s->count > TV_LIMIT_SHARDS)
         return TV_FAIL0(g->a, TV_LIMIT, "index.too-many", N_("the model has too many files"));
@@ -645,12 +625,12 @@ static const tv_err *check_parts(tv_gather *g, tv_str path, uint64_t parts)
 
 const tv_err *tv_read_gguf(tv_gather *g, tv_str path, tv_bytes_view bytes)
 {
-    const split s = split_of(path);
-    if (s.named && s.count > 1)
+    const tv_part s = tv_part_of(path, TV_S(".gguf"));
+    if (s.count > 1)
         TV_TRY(read_parts(g, &s));
     else
         TV_TRY(tv_read_gguf_part(g, path, bytes));
-    TV_TRY(check_parts(g, path, s.named ? s.count : 1));
+    TV_TRY(check_parts(g, path, s.count ? s.count : 1));
     if (g->tensors.n == 0)
         tv_gather_warn(g, TV_TEXT(g->a, "gguf.no-tensors",
                                   N_("{file} holds no tensors: a vocabulary, not a model"),
@@ -666,6 +646,7 @@ static bool probe(tv_str name, tv_bytes_view bytes)
     return tv_str_ends(name, TV_S(".gguf"));
 }
 
+extern const tv_format tv_format_gguf;
 const tv_format tv_format_gguf = {
     .name = "gguf",
     .summary = N_("GGUF"),

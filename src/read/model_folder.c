@@ -142,8 +142,7 @@ const tv_err *tv_read_weights_beside(tv_gather *g, tv_str path)
 /* "name-00002-of-00005.gguf": a later part of a model whose first part stands in the list too. */
 static bool is_later_part(tv_str name)
 {
-    const tv_str pattern = TV_S("*-?????-of-?????.gguf");
-    return tv_str_glob(name, pattern) && !tv_str_glob(name, TV_S("*-00001-of-?????.gguf"));
+    return tv_part_of(name, TV_S(".gguf")).part > 1;
 }
 
 /* A vision projector goes with a model, it is none. */

@@ -4,13 +4,18 @@
 
 #include <math.h>
 
+#define ROW(name) extern const tv_format tv_format_##name;
+#include "format_rows.inc"
+#undef ROW
+
+#define ROW(name) &tv_format_##name,
+static const tv_format *const formats[] = {
+#include "format_rows.inc"
+};
+#undef ROW
+
 const tv_format *tv_format_at(size_t i)
 {
-    static const tv_format *const formats[] = {
-        &tv_format_gguf,
-        &tv_format_weight_index,
-        &tv_format_safetensors,
-    };
     const size_t n = sizeof formats / sizeof *formats;
     if (i < n)
         return formats[i];

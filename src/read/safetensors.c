@@ -371,11 +371,10 @@ const tv_err *tv_read_safetensors(tv_gather *g, tv_str path, tv_bytes_view bytes
 /* "model-00002-of-00003.safetensors": the index that goes with it, if it is there. */
 static tv_str index_of_part(tv_gather *g, tv_str path)
 {
-    const tv_str tail = TV_S("-00001-of-00002.safetensors");
-    if (!tv_str_glob(path, TV_S("*-?????-of-?????.safetensors")))
+    const tv_part part = tv_part_of(path, TV_S(".safetensors"));
+    if (part.count == 0)
         return (tv_str){0};
-    const tv_str stem = tv_str_take(path, path.n - tail.n);
-    const tv_str index = tv_str_join(g->a, stem, TV_S(".safetensors.index.json"));
+    const tv_str index = tv_str_join(g->a, part.stem, TV_S(".safetensors.index.json"));
     return tv_file_stat(g->a, index).exists ? index : (tv_str){0};
 }
 
@@ -421,6 +420,7 @@ static bool probe(tv_str name, tv_bytes_view bytes)
     return bytes.n > 9 && bytes.p[8] == '{' && little_endian(bytes.p) <= bytes.n - 8;
 }
 
+extern const tv_format tv_format_safetensors;
 const tv_format tv_format_safetensors = {
     .name = "safetensors",
     .summary = N_("safetensors"),

@@ -214,6 +214,7 @@ static bool probe(tv_str name, tv_bytes_view bytes)
     return tv_str_ends(name, TV_S(".index.json"));
 }
 
+extern const tv_format tv_format_weight_index;
 const tv_format tv_format_weight_index = {
     .name = "safetensors index",
     .summary = N_("index of sharded weights"),
