@@ -72,6 +72,14 @@ bool tv_is_lfs_pointer(tv_bytes_view bytes)
     return bytes.n && tv_str_starts(text, TV_S("version https://git-lfs"));
 }
 
+void tv_warn_pointer(tv_gather *g, tv_str name)
+{
+    tv_gather_warn(g, TV_TEXT(g->a, "read.lfs-pointer-beside",
+                              N_("{file} is a git-LFS pointer, the weights were not fetched: sizes "
+                                 "come from the configuration"),
+                              tv_arg_str("file", name)));
+}
+
 /* git stores a symbolic link as the path it points to; checked out without link support, the
  * path is all there is. */
 static bool is_link_text(tv_str path, tv_bytes_view bytes)
@@ -100,8 +108,8 @@ static const tv_err *refuse_pointer(tv_gather *g, tv_str path)
 {
     return not_data(g, path, "read.lfs-pointer",
                     N_("a git-LFS pointer stands here instead of the data"),
-                    N_("run `git lfs pull` in that repository, or name its config.json to go "
-                       "without the weights"));
+                    N_("Run `git lfs pull` in that repository, or name its config.json to go "
+                       "without the weights."));
 }
 
 const tv_err *tv_gather_map(tv_gather *g, tv_str path, tv_bytes_view *bytes)
@@ -109,13 +117,13 @@ const tv_err *tv_gather_map(tv_gather *g, tv_str path, tv_bytes_view *bytes)
     TV_TRY(tv_file_map(g->a, path, bytes));
     if (bytes->n == 0)
         return not_data(g, path, "read.empty", N_("the file is empty"),
-                        N_("fetch it again: nothing was written"));
+                        N_("Fetch it again: nothing was written."));
     if (tv_is_lfs_pointer(*bytes))
         return g->pointers_allowed ? NULL : refuse_pointer(g, path);
     if (is_link_text(path, *bytes))
         return not_data(g, path, "read.link-text",
                         N_("the path of a symbolic link stands here instead of the data"),
-                        N_("fetch the file that the link points to"));
+                        N_("Fetch the file that the link points to."));
     return NULL;
 }
 
@@ -229,10 +237,10 @@ static const tv_err *stands_twice(tv_gather *g, const tv_tensor *x, const tv_ten
 {
     const tv_bytes_view view = g->views.v[y->file];
     const char *later = x->name.p > y->name.p ? x->name.p : y->name.p;
-    tv_err *e = tv_fail(g->a, TV_INPUT,
-                        TV_TEXT(g->a, "read.duplicate-tensor",
-                                N_("the tensor \"{name}\" stands twice"),
-                                tv_arg_str("name", y->name)));
+    tv_err *e =
+        tv_fail(g->a, TV_INPUT,
+                TV_TEXT(g->a, "read.duplicate-tensor", N_("the tensor \"{name}\" stands twice"),
+                        tv_arg_str("name", y->name)));
     /* A name that was unescaped no longer lies in the file. */
     const uintptr_t base = (uintptr_t)view.p, p = (uintptr_t)later;
     if (p >= base && p - base < view.n) {
@@ -253,11 +261,11 @@ static bool same_shape(const tv_tensor *x, const tv_tensor *y)
 static void warn_copies(tv_gather *g, size_t n, size_t different, tv_str name)
 {
     if (n)
-        tv_gather_warn(g, TV_TEXT(g->a, "read.copies",
-                                  N_("{n} tensors stand in more than one file (\"{name}\"): each "
-                                     "is counted once"),
-                                  tv_arg_num("n", TV_ARG_COUNT, (double)n),
-                                  tv_arg_str("name", name)));
+        tv_gather_warn(g,
+                       TV_TEXT(g->a, "read.copies",
+                               N_("{n} tensors stand in more than one file (\"{name}\"): each "
+                                  "is counted once"),
+                               tv_arg_num("n", TV_ARG_COUNT, (double)n), tv_arg_str("name", name)));
     if (different)
         tv_gather_warn(g, TV_TEXT(g->a, "read.name-clash",
                                   N_("{n} of them differ in type or shape from file to file: the "

@@ -70,6 +70,7 @@ const tv_err *tv_gather_done(tv_gather *g, const tv_source **out) TV_CHECKED;
  * symbolic link. *pointer is set instead of failing where pointers are allowed. */
 const tv_err *tv_gather_map(tv_gather *g, tv_str path, tv_bytes_view *bytes) TV_CHECKED;
 bool tv_is_lfs_pointer(tv_bytes_view bytes);
+void tv_warn_pointer(tv_gather *g, tv_str name);
 
 /* A name that stays in its folder: no '/', not "." or "..", not empty. */
 bool tv_is_plain_name(tv_str name);

@@ -50,10 +50,10 @@ static const tv_err *broken(cursor *c, const char *id, const char *msgid, uint64
 
 static const tv_err *too_many(cursor *c, const char *msgid, uint64_t n, uint64_t at)
 {
-    return tv_fail_at(c->g->a, TV_LIMIT,
-                      TV_TEXT(c->g->a, "gguf.limit", msgid,
-                              tv_arg_num("n", TV_ARG_COUNT, (double)n)),
-                      c->path, at);
+    return tv_fail_at(
+        c->g->a, TV_LIMIT,
+        TV_TEXT(c->g->a, "gguf.limit", msgid, tv_arg_num("n", TV_ARG_COUNT, (double)n)), c->path,
+        at);
 }
 
 static size_t remaining(const cursor *c)
@@ -519,13 +519,12 @@ static const tv_err *explain(cursor *c, const tv_err *e)
     if (!memmem(c->bytes.p, seen, "\xEF\xBF\xBD\xEF\xBF\xBD", 6) &&
         !memmem(c->bytes.p, seen, "\xEF\xBF\xBD", 3))
         return e;
-    tv_err *outer = tv_fail(c->g->a, e->code,
-                            TV_TEXT0("gguf.text-filter",
-                                     N_("the file went through a text filter, its bytes are "
+    tv_err *outer = tv_fail(
+        c->g->a, e->code,
+        TV_TEXT0("gguf.text-filter", N_("the file went through a text filter, its bytes are "
                                         "damaged")));
     outer->cause = e;
-    return tv_hint(outer, TV_TEXT0("gguf.text-filter",
-                                   N_("fetch it again as binary data")));
+    return tv_hint(outer, TV_TEXT0("gguf.text-filter", N_("Fetch it again as binary data.")));
 }
 
 static const tv_err *read_part(cursor *c)
@@ -576,9 +575,9 @@ static const tv_err *missing_part(tv_gather *g, tv_str path)
 {
     tv_err *e = tv_fail(g->a, TV_UNAVAILABLE,
                         TV_TEXT0("gguf.missing-part", N_("a part of the split model is missing")));
-    return tv_hint(tv_in_file(e, path), TV_TEXT0("gguf.missing-part",
-                                                 N_("put all parts of the model in one folder, "
-                                                    "with the names they were published under")));
+    return tv_hint(tv_in_file(e, path),
+                   TV_TEXT0("gguf.missing-part", N_("Put all parts of the model in one folder, "
+                                                    "with the names they were published under.")));
 }
 
 static const tv_err *read_parts(tv_gather *g, const tv_part *s)

@@ -28,15 +28,15 @@ typedef struct other_json {
 /* JSON files that lie beside models and describe none. */
 static const other_json others[] = {
     {"peft_type", N_("an adapter's settings, not a model"),
-     N_("name the base model, and describe the adapter with --task lora --lora-rank")},
+     N_("Name the base model, and describe the adapter with --task lora --lora-rank.")},
     {"base_code", N_("a Paddle PIR program, which is not read yet"),
-     N_("name the model's config.json, or give the size with --params")},
+     N_("Name the model's config.json, or give the size with --params.")},
     {"tokenizer_class", N_("a tokenizer's settings, not a model"),
-     N_("name the folder, or config.json in it")},
+     N_("Name the folder, or config.json in it.")},
     {"added_tokens_decoder", N_("a tokenizer's settings, not a model"),
-     N_("name the folder, or config.json in it")},
+     N_("Name the folder, or config.json in it.")},
     {"num_train_timesteps", N_("a scheduler's settings, not a model"),
-     N_("name the pipeline's folder, or model_index.json in it")},
+     N_("Name the pipeline's folder, or model_index.json in it.")},
 };
 
 static const tv_err *refuse(tv_gather *g, tv_str path, const char *id, const char *msgid,
@@ -55,7 +55,7 @@ static const tv_err *check_document(tv_gather *g, tv_str path, const tv_json *do
 {
     if (doc->type != TV_JSON_OBJECT || doc->n == 0)
         return refuse(g, path, "config.no-object", N_("no configuration: the JSON is no object"),
-                      N_("name a model's config.json, or its folder"), TV_INPUT);
+                      N_("Name a model's config.json, or its folder."), TV_INPUT);
     if (describes_a_model(doc))
         return NULL; /* a speech model's own configuration may name its tokenizer class */
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -73,6 +73,28 @@ static const tv_err *read_quantization(tv_gather *g, tv_str folder)
     return tv_json_parse_file(g->a, path, &g->source.quantization);
 }
 
+/* Our own schema (docs/models.md) lists layers, or holds a configuration of the usual kind. */
+static const tv_json *unwrap(tv_gather *g, const tv_json *doc)
+{
+    const tv_json *config = tv_json_get(doc, "config");
+    g->source.name = tv_json_str(tv_json_get(doc, "name"));
+    if (config->type == TV_JSON_OBJECT)
+        return config;
+    g->source.kind = TV_SOURCE_BUILTIN;
+    return doc;
+}
+
+/* Sets kind and config from a document that is no pipeline. */
+static void take_document(tv_gather *g, const tv_json *doc)
+{
+    if (tv_str_starts(tv_json_str(tv_json_get(doc, "schema")), TV_S("trivet.model/")))
+        doc = unwrap(g, doc);
+    g->source.config = doc;
+    if (g->source.kind != TV_SOURCE_BUILTIN)
+        g->source.kind =
+            tv_json_has(doc, "_class_name") ? TV_SOURCE_DIFFUSERS : TV_SOURCE_HF_CONFIG;
+}
+
 const tv_err *tv_read_config(tv_gather *g, tv_str path)
 {
     const tv_json *doc = NULL;
@@ -81,11 +103,20 @@ const tv_err *tv_read_config(tv_gather *g, tv_str path)
     const tv_str folder = tv_path_folder(path);
     if (is_pipeline(doc))
         return tv_read_pipeline(g, folder, doc);
-    g->source.kind = tv_json_has(doc, "_class_name") ? TV_SOURCE_DIFFUSERS : TV_SOURCE_HF_CONFIG;
-    if (tv_json_has(doc, "trivet_model"))
-        g->source.kind = TV_SOURCE_BUILTIN;
-    g->source.config = doc;
+    take_document(g, doc);
     return read_quantization(g, folder);
+}
+
+const tv_err *tv_read_description(tv_arena *a, tv_str name, tv_str text, const tv_source **out)
+{
+    tv_gather g = tv_gather_in(a, name);
+    const tv_json *doc = NULL;
+    TV_TRY(tv_json_parse(a, g.source.path, text, &doc));
+    TV_TRY(check_document(&g, g.source.path, doc));
+    take_document(&g, doc);
+    if (g.source.name.n == 0)
+        g.source.name = tv_model_name(a, g.source.path, false, doc);
+    return tv_gather_done(&g, out);
 }
 
 /* A file that was named: the weights beside it are part of the model, and a pointer to weights

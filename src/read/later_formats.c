@@ -43,7 +43,7 @@ static bool is_other(tv_str name, tv_bytes_view bytes)
                                                      ".mlmodel", ".engine", ".plan", ".mar", NULL});
 }
 
-#define FROM_CONFIG N_("name the model's config.json, or give the size with --params")
+#define FROM_CONFIG N_("Name the model's config.json, or give the size with --params.")
 
 const tv_format tv_formats_later[] = {
     {
@@ -68,8 +68,8 @@ const tv_format tv_formats_later[] = {
         .name = "torch",
         .summary = N_("PyTorch checkpoint"),
         .probe = is_torch,
-        .instead = N_("convert it to safetensors, name the model's config.json, or give the size "
-                      "with --params"),
+        .instead = N_("Convert it to safetensors, name the model's config.json, or give the size "
+                      "with --params."),
     },
     {
         .name = "other",

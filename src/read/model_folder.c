@@ -40,15 +40,10 @@ static const tv_err *read_index(tv_gather *g, const folder *f, tv_str name)
     tv_bytes_view bytes;
     const tv_str path = inside(g, f, name);
     TV_TRY(tv_gather_map(g, path, &bytes));
-    return tv_read_weight_index(g, path, bytes);
-}
-
-static void warn_pointer(tv_gather *g, tv_str name)
-{
-    tv_gather_warn(g, TV_TEXT(g->a, "read.lfs-pointer-beside",
-                              N_("{file} is a git-LFS pointer, the weights were not fetched: sizes "
-                                 "come from the configuration"),
-                              tv_arg_str("file", name)));
+    if (!tv_is_lfs_pointer(bytes))
+        return tv_read_weight_index(g, path, bytes);
+    tv_warn_pointer(g, name);
+    return NULL;
 }
 
 static const tv_err *read_one(tv_gather *g, const folder *f, tv_str name)
@@ -58,7 +53,7 @@ static const tv_err *read_one(tv_gather *g, const folder *f, tv_str name)
     TV_TRY(tv_gather_map(g, path, &bytes));
     if (!tv_is_lfs_pointer(bytes))
         return tv_read_safetensors(g, path, bytes);
-    warn_pointer(g, name);
+    tv_warn_pointer(g, name);
     return NULL;
 }
 
@@ -105,8 +100,8 @@ static const tv_err *read_safetensors_of(tv_gather *g, const folder *f)
 /* Weights in a format that only tells its size here. */
 static const tv_err *read_other_weights(tv_gather *g, const folder *f)
 {
-    static const char *const endings[] = {".bin", ".pt", ".pth", ".ckpt", ".pdparams",
-                                          ".msgpack", ".h5"};
+    static const char *const endings[] = {".bin",      ".pt",      ".pth", ".ckpt",
+                                          ".pdparams", ".msgpack", ".h5"};
     const tv_str index = first_with(f, ".bin.index.json", "");
     if (index.n)
         return read_index(g, f, index);
@@ -153,13 +148,12 @@ static bool is_projector(tv_str name)
 
 static const tv_err *several(tv_gather *g, const folder *f, tv_str names, size_t n)
 {
-    tv_err *e = tv_fail(g->a, TV_USAGE,
-                        TV_TEXT(g->a, "read.several-models",
-                                N_("the folder holds {n} GGUF models: {names}"),
-                                tv_arg_num("n", TV_ARG_COUNT, (double)n),
-                                tv_arg_str("names", names)));
+    tv_err *e = tv_fail(
+        g->a, TV_USAGE,
+        TV_TEXT(g->a, "read.several-models", N_("the folder holds {n} GGUF models: {names}"),
+                tv_arg_num("n", TV_ARG_COUNT, (double)n), tv_arg_str("names", names)));
     return tv_hint(tv_in_file(e, f->path),
-                   TV_TEXT0("read.several-models", N_("name one of these files")));
+                   TV_TEXT0("read.several-models", N_("Name one of these files.")));
 }
 
 static const tv_err *read_gguf_of(tv_gather *g, const folder *f, bool *found)
@@ -224,8 +218,8 @@ static const tv_err *nothing_to_read(tv_gather *g, const folder *f)
     e = tv_fail(g->a, TV_INPUT, TV_TEXT0("read.no-model", N_("the folder holds no model")));
     return tv_hint(tv_in_file(e, f->path),
                    TV_TEXT0("read.no-model",
-                            N_("name a folder with config.json, model_index.json, .safetensors or "
-                               ".gguf files")));
+                            N_("Name a folder with config.json, model_index.json, .safetensors or "
+                               ".gguf files.")));
 }
 
 /* A hub cache keeps each revision in snapshots/; with one revision there is no doubt. */

@@ -10,8 +10,8 @@ typedef struct component_list {
 
 static bool holds_no_weights(tv_str class_name)
 {
-    static const char *const kinds[] = {"Tokenizer", "TokenizerFast", "Scheduler",
-                                        "FeatureExtractor", "Processor", "ImageProcessor"};
+    static const char *const kinds[] = {"Tokenizer",        "TokenizerFast", "Scheduler",
+                                        "FeatureExtractor", "Processor",     "ImageProcessor"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (tv_str_ends(class_name, tv_str_of(kinds[i])))
             return true;
@@ -65,8 +65,7 @@ const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc)
                               TV_TEXT(g->a, "read.bad-name",
                                       N_("\"{name}\" is no name of a file in this folder"),
                                       tv_arg_str("name", value->key)),
-                              tv_path_join(g->a, folder, TV_S("model_index.json")),
-                              value->offset);
+                              tv_path_join(g->a, folder, TV_S("model_index.json")), value->offset);
         if (!has_config(g, folder, value->key)) {
             warn_absent(g, value->key, class_name);
             continue;

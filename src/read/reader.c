@@ -51,18 +51,18 @@ static const tv_err *read_file(tv_gather *g, tv_str path)
                         TV_TEXT0("read.unknown-format", N_("not a model format that is known")));
     return tv_hint(tv_in_file(e, path),
                    TV_TEXT0("read.unknown-format",
-                            N_("name a folder with config.json, a .safetensors or a .gguf file, or "
-                               "give the size with --params")));
+                            N_("Name a folder with config.json, a .safetensors or a .gguf file, or "
+                               "give the size with --params.")));
 }
 
 static const tv_err *no_such_model(tv_gather *g, tv_str path)
 {
-    tv_err *e = tv_fail(g->a, TV_UNAVAILABLE,
-                        TV_TEXT0("read.no-such-file", N_("no such file or folder")));
+    tv_err *e =
+        tv_fail(g->a, TV_UNAVAILABLE, TV_TEXT0("read.no-such-file", N_("no such file or folder")));
     return tv_hint(tv_in_file(e, path),
                    TV_TEXT0("read.no-such-file",
-                            N_("give a model's folder or file, the name of a built-in model "
-                               "(`trivet models` lists them), or --params 7e9")));
+                            N_("Give a model's folder or file, the name of a built-in model "
+                               "(`trivet models` lists them), or --params 7e9.")));
 }
 
 const tv_err *tv_read_model(tv_arena *a, tv_str path, const tv_source **out)

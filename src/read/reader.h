@@ -13,6 +13,11 @@
  * known but not read, TV_USAGE the folder holds several models. */
 const tv_err *tv_read_model(tv_arena *a, tv_str path, const tv_source **out) TV_CHECKED;
 
+/* A configuration or a description of our own schema that is already in memory (a built-in record,
+ * an upload). name is what messages call it. */
+const tv_err *tv_read_description(tv_arena *a, tv_str name, tv_str text,
+                                  const tv_source **out) TV_CHECKED;
+
 /* A model of which only the number of parameters is known. Fails: not a count (TV_USAGE). */
 const tv_err *tv_read_params(tv_arena *a, double params, const tv_source **out) TV_CHECKED;
 

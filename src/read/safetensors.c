@@ -105,8 +105,7 @@ static const tv_err *read_member(header *h, tv_json_event key, entry *x)
     if ((type && x->has_type) || (shape && x->has_shape) || (offsets && x->has_offsets))
         return tv_fail_at(h->g->a, TV_INPUT,
                           TV_TEXT(h->g->a, "json.duplicate-key",
-                                  N_("the key \"{key}\" stands twice"),
-                                  tv_arg_str("key", key.s)),
+                                  N_("the key \"{key}\" stands twice"), tv_arg_str("key", key.s)),
                           h->path, key.offset);
     if (type)
         return read_type(h, event, x);
@@ -381,7 +380,8 @@ static tv_str index_of_part(tv_gather *g, tv_str path)
 /* The names under which frameworks save a whole model; its configuration lies beside it. */
 static bool is_whole_model(tv_str name)
 {
-    return tv_str_starts(name, TV_S("model")) || tv_str_starts(name, TV_S("diffusion_pytorch_model"));
+    return tv_str_starts(name, TV_S("model")) ||
+           tv_str_starts(name, TV_S("diffusion_pytorch_model"));
 }
 
 static const tv_err *read_config_beside(tv_gather *g, tv_str path)

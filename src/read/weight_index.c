@@ -140,8 +140,8 @@ static const tv_err *missing(index_scan *s, size_t i, size_t there)
                                 tv_arg_str("file", s->shards.v[i])));
     return tv_hint(tv_in_file(e, shard_path(s, i)),
                    TV_TEXT0("index.missing-shard",
-                            N_("fetch the missing files, or go without the weights: copy "
-                               "config.json to a folder of its own")));
+                            N_("Fetch the missing files, or go without the weights: copy "
+                               "config.json to a folder of its own.")));
 }
 
 static const tv_err *only_the_index(index_scan *s)
@@ -167,16 +167,14 @@ static void compare_counts(index_scan *s)
 
 static const tv_err *read_shards(index_scan *s)
 {
+    const size_t first = s->g->tensors.n;
     for (size_t i = 0; i < s->shards.n; i++) {
         tv_bytes_view bytes;
         const tv_str path = shard_path(s, i);
         TV_TRY(tv_gather_map(s->g, path, &bytes));
         if (tv_is_lfs_pointer(bytes)) {
-            tv_gather_warn(s->g,
-                           TV_TEXT(s->g->a, "read.lfs-pointer-beside",
-                                   N_("{file} is a git-LFS pointer, the weights were not fetched: "
-                                      "sizes come from the configuration"),
-                                   tv_arg_str("file", s->shards.v[i])));
+            tv_warn_pointer(s->g, s->shards.v[i]);
+            s->g->tensors.n = first; /* half a model is no model */
             return NULL;
         }
         TV_TRY(tv_read_safetensors(s->g, path, bytes));
