@@ -7,23 +7,23 @@
 
 typedef enum tv_code {
     TV_OK = 0,
-    TV_NO = 1,           /* answered "no" where a yes was asked */
-    TV_USAGE = 2,        /* the command line is wrong or names several things */
-    TV_INPUT = 3,        /* the input is broken */
-    TV_LIMIT = 3,        /* the input is larger than a ceiling in limits.h */
-    TV_UNSUPPORTED = 4,  /* understood, but not handled */
-    TV_UNAVAILABLE = 5,  /* not there: a file, a device, a service */
-    TV_INFEASIBLE = 6,   /* no choice satisfies the request */
+    TV_NO = 1,          /* answered "no" where a yes was asked */
+    TV_USAGE = 2,       /* the command line is wrong or names several things */
+    TV_INPUT = 3,       /* the input is broken */
+    TV_LIMIT = 3,       /* the input is larger than a ceiling in limits.h */
+    TV_UNSUPPORTED = 4, /* understood, but not handled */
+    TV_UNAVAILABLE = 5, /* not there: a file, a device, a service */
+    TV_INFEASIBLE = 6,  /* no choice satisfies the request */
     TV_BUG = 70,
-    TV_SYSTEM = 71,      /* the operating system said no */
+    TV_SYSTEM = 71, /* the operating system said no */
 } tv_code;
 
 typedef struct tv_err tv_err;
 struct tv_err {
     tv_code code;
-    tv_text what;  /* one line, lower case, no full stop */
-    tv_text hint;  /* a sentence: what to try; msgid NULL when there is none */
-    tv_str file;   /* empty when no file is concerned */
+    tv_text what; /* one line, lower case, no full stop */
+    tv_text hint; /* a sentence: what to try; msgid NULL when there is none */
+    tv_str file;  /* empty when no file is concerned */
     uint64_t offset;
     bool has_offset;
     const tv_err *cause;

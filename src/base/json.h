@@ -56,9 +56,9 @@ const tv_err *tv_json_skip(tv_json_scan *s, tv_json_event event) TV_CHECKED;
 typedef struct tv_json tv_json;
 struct tv_json {
     tv_json_type type;
-    tv_str key;          /* inside an object */
-    tv_str s;            /* string, or the number's own text */
-    double number;       /* TV_JSON_NUMBER */
+    tv_str key;           /* inside an object */
+    tv_str s;             /* string, or the number's own text */
+    double number;        /* TV_JSON_NUMBER */
     const tv_json *items; /* array elements or object members */
     size_t n;
     uint64_t offset;

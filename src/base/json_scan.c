@@ -199,8 +199,8 @@ static const tv_err *scan_word(tv_json_scan *s, tv_json_type *type)
         *type = TV_JSON_FALSE;
     else if (accept_word(s, "null"))
         *type = TV_JSON_NULL;
-    else if (s->lenient && (accept_word(s, "NaN") || accept_word(s, "Infinity") ||
-                            accept_word(s, "-Infinity")))
+    else if (s->lenient &&
+             (accept_word(s, "NaN") || accept_word(s, "Infinity") || accept_word(s, "-Infinity")))
         *type = TV_JSON_NULL;
     else
         return bad(s, "json.unexpected", N_("unexpected character"), s->at);

@@ -20,8 +20,8 @@ typedef enum tv_arg_kind {
     TV_ARG_DISK,   /* bytes, shown in GB, MB */
     TV_ARG_RATE,   /* bytes per second, shown in GB/s */
     TV_ARG_SECONDS,
-    TV_ARG_RATIO,  /* shown in percent */
-    TV_ARG_FLOPS,  /* FLOP/s, shown in TFLOP/s */
+    TV_ARG_RATIO, /* shown in percent */
+    TV_ARG_FLOPS, /* FLOP/s, shown in TFLOP/s */
     TV_ARG_WATTS,
 } tv_arg_kind;
 

@@ -16,9 +16,9 @@ static tv_str number_part(tv_str s)
         const bool digit = (c >= '0' && c <= '9') || c == '.';
         const bool sign = (c == '-' || c == '+') && (n == 0 || s.p[n - 1] == 'e');
         /* "7e9" is a number, "7EB" is not: an exponent is a small e before a digit or sign. */
-        const bool exponent = c == 'e' && n > 0 && n + 1 < s.n &&
-                              ((s.p[n + 1] >= '0' && s.p[n + 1] <= '9') || s.p[n + 1] == '+' ||
-                               s.p[n + 1] == '-');
+        const bool exponent =
+            c == 'e' && n > 0 && n + 1 < s.n &&
+            ((s.p[n + 1] >= '0' && s.p[n + 1] <= '9') || s.p[n + 1] == '+' || s.p[n + 1] == '-');
         if (!digit && !sign && !exponent)
             break;
         n++;
@@ -49,11 +49,9 @@ tv_double_read tv_read_count(tv_str s)
 tv_double_read tv_read_bytes(tv_str s)
 {
     static const unit units[] = {
-        {"b", 1},           {"kb", 1e3},        {"mb", 1e6},
-        {"gb", 1e9},        {"tb", 1e12},       {"pb", 1e15},
-        {"k", 1e3},         {"m", 1e6},         {"g", 1e9},
-        {"t", 1e12},        {"kib", 0x1p10},    {"mib", 0x1p20},
-        {"gib", 0x1p30},    {"tib", 0x1p40},    {"pib", 0x1p50},
+        {"b", 1},        {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},     {"tb", 1e12},
+        {"pb", 1e15},    {"k", 1e3},      {"m", 1e6},      {"g", 1e9},      {"t", 1e12},
+        {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}, {"pib", 0x1p50},
     };
     return read_with(s, units, sizeof units / sizeof *units);
 }
@@ -133,7 +131,10 @@ void tv_put_percent(tv_buf *b, double v)
 void tv_put_flops(tv_buf *b, double v)
 {
     static const unit units[] = {
-        {" PFLOP/s", 1e15}, {" TFLOP/s", 1e12}, {" GFLOP/s", 1e9}, {" MFLOP/s", 1e6},
+        {" PFLOP/s", 1e15},
+        {" TFLOP/s", 1e12},
+        {" GFLOP/s", 1e9},
+        {" MFLOP/s", 1e6},
     };
     put_scaled(b, v, units, sizeof units / sizeof *units, 4);
 }

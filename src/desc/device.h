@@ -15,7 +15,7 @@ typedef enum tv_rate {
     TV_RATE_FP16_TENSOR,      /* fp32 accumulate: what training uses */
     TV_RATE_FP16_TENSOR_FP16, /* fp16 accumulate */
     TV_RATE_BF16_TENSOR,
-    TV_RATE_FP8_TENSOR,       /* fp32 accumulate where the card tells them apart */
+    TV_RATE_FP8_TENSOR, /* fp32 accumulate where the card tells them apart */
     TV_RATE_FP8_TENSOR_FP16,
     TV_RATE_FP6_TENSOR,
     TV_RATE_FP4_TENSOR,
@@ -47,12 +47,12 @@ typedef struct tv_device {
     tv_str chip;
     int compute_capability; /* 89 for 8.9; 0: not CUDA or unknown */
     tv_str launch_date;
-    tv_str segment;     /* "datacenter", "consumer", "professional", "laptop", "edge" ... */
+    tv_str segment; /* "datacenter", "consumer", "professional", "laptop", "edge" ... */
     tv_str use_class;
     tv_str form_factor;
     tv_str mem_type;
-    int ecc;            /* 1 yes, 0 no, -1 unknown */
-    int p2p_over_pcie;  /* likewise: driver policy */
+    int ecc;           /* 1 yes, 0 no, -1 unknown */
+    int p2p_over_pcie; /* likewise: driver policy */
     tv_fact mem_bytes;
     tv_fact mem_usable_bytes;
     tv_fact mem_bytes_per_s;
@@ -66,11 +66,11 @@ typedef struct tv_device {
     tv_fact boost_hz;
     tv_fact pcie_gen;
     tv_fact pcie_lanes;
-    tv_fact nvlink_bytes_per_s;      /* one direction, all links of the card together */
+    tv_fact nvlink_bytes_per_s; /* one direction, all links of the card together */
     tv_fact nvlink_both_bytes_per_s;
     tv_fact nvlink_links;
     tv_fact nvlink_gen;
-    int nvlink_group;                /* cards that links join: 2 = bridge pair, 8 = switch board ... 0 unknown */
+    int nvlink_group; /* cards that links join: 2 = bridge pair, 8 = switch board ... 0 unknown */
     tv_fact board_w;
     tv_fact board_min_w;
     tv_fact mig_max;
@@ -106,17 +106,17 @@ typedef enum tv_link_kind {
 typedef struct tv_link {
     tv_link_kind kind;
     tv_str name;
-    tv_fact bytes_per_s;  /* one direction, per card */
+    tv_fact bytes_per_s; /* one direction, per card */
     double latency_s;
     bool in_network_reduction; /* NVLink SHARP */
-    uint32_t group;       /* cards that share this link; 0: all */
+    uint32_t group;            /* cards that share this link; 0: all */
 } tv_link;
 
 typedef struct tv_server {
     tv_str slug;
     tv_str name;
     tv_str kind;
-    tv_str gpu;         /* slug of the card; empty: any */
+    tv_str gpu; /* slug of the card; empty: any */
     uint32_t gpu_count;
     tv_str cpu_model;
     tv_fact cpu_cores;
@@ -126,8 +126,8 @@ typedef struct tv_server {
     tv_fact network_bytes_per_s;
     tv_str nvlink_topology;
     tv_str pcie_topology;
-    tv_link intra;      /* between the cards */
-    tv_link inter;      /* between nodes */
+    tv_link intra; /* between the cards */
+    tv_link inter; /* between nodes */
     const tv_str *notes;
     size_t n_notes;
     const void *record;

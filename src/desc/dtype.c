@@ -94,15 +94,32 @@ typedef struct alias {
 tv_dtype tv_dtype_named(tv_str name)
 {
     static const alias aliases[] = {
-        {"float64", TV_F64},  {"double", TV_F64},       {"float32", TV_F32},
-        {"float", TV_F32},    {"fp32", TV_F32},         {"half", TV_F16},
-        {"float16", TV_F16},  {"fp16", TV_F16},         {"bfloat16", TV_BF16},
-        {"fp8", TV_F8_E4M3},  {"f8_e4m3fn", TV_F8_E4M3}, {"float8_e4m3fn", TV_F8_E4M3},
-        {"float8_e5m2", TV_F8_E5M2}, {"float8_e4m3", TV_F8_E4M3}, {"int64", TV_I64},
-        {"int32", TV_I32},    {"int16", TV_I16},        {"int8", TV_I8},
-        {"uint8", TV_U8},     {"int4", TV_I4},          {"uint4", TV_U4},
-        {"nf4", TV_NF4},      {"fp4", TV_F4},           {"float4", TV_F4},
-        {"bool", TV_BOOL},    {"f8_e8m0fnu", TV_F8_E8M0},
+        {"float64", TV_F64},
+        {"double", TV_F64},
+        {"float32", TV_F32},
+        {"float", TV_F32},
+        {"fp32", TV_F32},
+        {"half", TV_F16},
+        {"float16", TV_F16},
+        {"fp16", TV_F16},
+        {"bfloat16", TV_BF16},
+        {"fp8", TV_F8_E4M3},
+        {"f8_e4m3fn", TV_F8_E4M3},
+        {"float8_e4m3fn", TV_F8_E4M3},
+        {"float8_e5m2", TV_F8_E5M2},
+        {"float8_e4m3", TV_F8_E4M3},
+        {"int64", TV_I64},
+        {"int32", TV_I32},
+        {"int16", TV_I16},
+        {"int8", TV_I8},
+        {"uint8", TV_U8},
+        {"int4", TV_I4},
+        {"uint4", TV_U4},
+        {"nf4", TV_NF4},
+        {"fp4", TV_F4},
+        {"float4", TV_F4},
+        {"bool", TV_BOOL},
+        {"f8_e8m0fnu", TV_F8_E8M0},
     };
     if (tv_str_starts(name, TV_S("torch.")))
         name = tv_str_drop(name, 6);
@@ -120,13 +137,12 @@ tv_dtype tv_dtype_named(tv_str name)
 tv_dtype tv_dtype_gguf(uint32_t number)
 {
     static const tv_dtype types[] = {
-        TV_F32,     TV_F16,    TV_Q4_0,   TV_Q4_1,   0,         0,         TV_Q5_0,
-        TV_Q5_1,    TV_Q8_0,   TV_Q8_1,   TV_Q2_K,   TV_Q3_K,   TV_Q4_K,   TV_Q5_K,
-        TV_Q6_K,    TV_Q8_K,   TV_IQ2_XXS, TV_IQ2_XS, TV_IQ3_XXS, TV_IQ1_S, TV_IQ4_NL,
-        TV_IQ3_S,   TV_IQ2_S,  TV_IQ4_XS, TV_I8,     TV_I16,    TV_I32,    TV_I64,
-        TV_F64,     TV_IQ1_M,  TV_BF16,   TV_Q4_0,   TV_Q4_0,   TV_Q4_0,   TV_TQ1_0,
-        TV_TQ2_0,   TV_IQ4_NL, TV_IQ4_NL, TV_IQ4_NL, TV_MXFP4,  TV_NVFP4,  TV_Q1_0,
-        TV_Q2_0,
+        TV_F32,     TV_F16,    TV_Q4_0,    TV_Q4_1,  0,         0,         TV_Q5_0,   TV_Q5_1,
+        TV_Q8_0,    TV_Q8_1,   TV_Q2_K,    TV_Q3_K,  TV_Q4_K,   TV_Q5_K,   TV_Q6_K,   TV_Q8_K,
+        TV_IQ2_XXS, TV_IQ2_XS, TV_IQ3_XXS, TV_IQ1_S, TV_IQ4_NL, TV_IQ3_S,  TV_IQ2_S,  TV_IQ4_XS,
+        TV_I8,      TV_I16,    TV_I32,     TV_I64,   TV_F64,    TV_IQ1_M,  TV_BF16,   TV_Q4_0,
+        TV_Q4_0,    TV_Q4_0,   TV_TQ1_0,   TV_TQ2_0, TV_IQ4_NL, TV_IQ4_NL, TV_IQ4_NL, TV_MXFP4,
+        TV_NVFP4,   TV_Q1_0,   TV_Q2_0,
     };
     return number < sizeof types / sizeof *types ? types[number] : TV_DTYPE_UNKNOWN;
 }

@@ -66,7 +66,7 @@ typedef struct tv_dtype_info {
     const char *name;        /* as the field writes it: "BF16", "Q4_K" */
     uint32_t block_elements; /* 1 for plain types; 2 for 4-bit pairs */
     uint32_t block_bytes;
-    bool is_float;           /* a plain floating type that training can compute in */
+    bool is_float; /* a plain floating type that training can compute in */
 } tv_dtype_info;
 
 const tv_dtype_info *tv_dtype_of(tv_dtype t);

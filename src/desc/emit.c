@@ -182,7 +182,8 @@ tv_val tv_emit_input(tv_emit *e, const char *what, double per_sample, tv_dtype d
     const uint32_t block = e->block;
     e->block = TV_NONE; /* the batch belongs to no block */
     const tv_form n = tv_form_per_batch(per_sample);
-    const uint32_t id = tv_emit_storage(e, what, tv_emit_bytes(n, dtype), dtype, TV_SHARD_NONE, false);
+    const uint32_t id =
+        tv_emit_storage(e, what, tv_emit_bytes(n, dtype), dtype, TV_SHARD_NONE, false);
     e->g->storages[id].resident = true;
     e->block = block;
     return (tv_val){id, n, dtype, false};
@@ -357,7 +358,8 @@ tv_val tv_emit_stream(tv_emit *e, const tv_stream *s)
     op->compute = TV_F32;
     op->m = s->n;
     op->launches = (uint16_t)(s->launches ? s->launches : 1);
-    op->backward_launches = (uint16_t)(grad ? (s->backward_launches ? s->backward_launches : 1) : 0);
+    op->backward_launches =
+        (uint16_t)(grad ? (s->backward_launches ? s->backward_launches : 1) : 0);
     op->read_bytes = plus_scaled(in_bytes, s->n, s->extra_forward_bytes_per_out);
     op->write_bytes = out_bytes;
     op->temp_forward_bytes = s->temp_forward;
@@ -367,9 +369,8 @@ tv_val tv_emit_stream(tv_emit *e, const tv_stream *s)
     if (!grad)
         return out;
     op->temp_backward_bytes = s->temp_backward;
-    op->backward_bytes =
-        plus_scaled(tv_form_add(in_bytes, tv_form_scale(out_bytes, 2)), s->n,
-                    s->extra_backward_bytes_per_out);
+    op->backward_bytes = plus_scaled(tv_form_add(in_bytes, tv_form_scale(out_bytes, 2)), s->n,
+                                     s->extra_backward_bytes_per_out);
     tv_few saved = s->saved;
     if (s->saves_out)
         tv_few_add(&saved, out.storage);

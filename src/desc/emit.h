@@ -22,12 +22,12 @@ typedef struct tv_emit {
     const tv_setting *set;
     tv_graph *g;
     size_t cap_blocks, cap_order, cap_storages, cap_ops, cap_weights, cap_ids;
-    uint32_t block;       /* kind being written */
-    const char *prefix;   /* module path put before op names; "" at the start */
-    tv_shard act_shard;   /* shard of the activations that ops put out from here on */
-    tv_weight_role role;  /* role of the next linear's weight: MATRIX unless set */
-    bool frozen;          /* parts that are not trained whatever the task (vision tower, VAE) */
-    bool shared;          /* weights of the block are one set for all repetitions */
+    uint32_t block;      /* kind being written */
+    const char *prefix;  /* module path put before op names; "" at the start */
+    tv_shard act_shard;  /* shard of the activations that ops put out from here on */
+    tv_weight_role role; /* role of the next linear's weight: MATRIX unless set */
+    bool frozen;         /* parts that are not trained whatever the task (vision tower, VAE) */
+    bool shared;         /* weights of the block are one set for all repetitions */
 } tv_emit;
 
 tv_emit tv_emit_open(tv_arena *a, const tv_setting *set);
@@ -72,14 +72,14 @@ void tv_emit_buffer(tv_emit *e, double bytes);
 typedef struct tv_linear {
     const char *name;
     double in, out;
-    tv_form rows;     /* m; zero: elements of x / in */
+    tv_form rows; /* m; zero: elements of x / in */
     bool bias;
-    tv_shard shard;       /* NONE, or TENSOR with row = false (columns cut) or true (rows cut) */
-    bool row;         /* row-parallel: an all-reduce follows under tensor parallelism */
-    bool tied;        /* the weight belongs to an embedding already declared */
-    bool keep_fp32;   /* computed in fp32 whatever the policy (routers) */
-    bool no_adapter;  /* never a LoRA target */
-    bool no_quant;    /* stays 16-bit under a quantised policy */
+    tv_shard shard;  /* NONE, or TENSOR with row = false (columns cut) or true (rows cut) */
+    bool row;        /* row-parallel: an all-reduce follows under tensor parallelism */
+    bool tied;       /* the weight belongs to an embedding already declared */
+    bool keep_fp32;  /* computed in fp32 whatever the policy (routers) */
+    bool no_adapter; /* never a LoRA target */
+    bool no_quant;   /* stays 16-bit under a quantised policy */
 } tv_linear;
 
 tv_val tv_emit_linear(tv_emit *e, const tv_linear *l, tv_val x);
@@ -89,9 +89,9 @@ tv_val tv_emit_embedding(tv_emit *e, const char *name, tv_val ids, double vocab,
                          tv_form tokens);
 
 typedef enum tv_norm_kind {
-    TV_NORM_LAYER,       /* torch/Paddle layer_norm kernel */
-    TV_NORM_RMS,         /* written in Python: fp32 copy, normalised, output (Llama, Qwen, Mistral) */
-    TV_NORM_RMS_GEMMA,   /* weight applied in fp32 */
+    TV_NORM_LAYER,     /* torch/Paddle layer_norm kernel */
+    TV_NORM_RMS,       /* written in Python: fp32 copy, normalised, output (Llama, Qwen, Mistral) */
+    TV_NORM_RMS_GEMMA, /* weight applied in fp32 */
     TV_NORM_RMS_FUSED,
     TV_NORM_GROUP,
     TV_NORM_BATCH,
@@ -141,11 +141,11 @@ typedef struct tv_attention {
     double q_tokens, k_tokens;        /* per sample; 0: the phase's tokens. When decoding, self
                                          attention sees k_tokens + K */
     bool causal;
-    double window;                    /* 0: all */
-    double dropout;                   /* of the probabilities; < 0: none */
-    bool cross;                       /* keys come from elsewhere: not cached per decoded token */
-    bool softmax_fp32;                /* the module upcasts the scores (HF decoders do) */
-    bool no_kernel;                   /* biases or shapes that fused kernels refuse */
+    double window;     /* 0: all */
+    double dropout;    /* of the probabilities; < 0: none */
+    bool cross;        /* keys come from elsewhere: not cached per decoded token */
+    bool softmax_fp32; /* the module upcasts the scores (HF decoders do) */
+    bool no_kernel;    /* biases or shapes that fused kernels refuse */
     tv_shard shard;
 } tv_attention;
 
@@ -155,10 +155,10 @@ tv_val tv_emit_attention(tv_emit *e, const tv_attention *t, tv_val q, tv_val k, 
 
 typedef struct tv_conv {
     const char *name;
-    double in, out;          /* channels */
-    double kernel;           /* kernel volume: 9 for 3x3 */
-    double groups;           /* 0: 1 */
-    double positions;        /* output positions per sample: h·w (·d) */
+    double in, out;   /* channels */
+    double kernel;    /* kernel volume: 9 for 3x3 */
+    double groups;    /* 0: 1 */
+    double positions; /* output positions per sample: h·w (·d) */
     bool bias;
     bool transposed;
 } tv_conv;
@@ -172,12 +172,12 @@ tv_val tv_emit_resize(tv_emit *e, const char *name, tv_val x, double out);
 
 typedef struct tv_moe {
     const char *name;
-    double hidden, inter;      /* of one expert */
+    double hidden, inter; /* of one expert */
     double experts, top_k;
-    double shared_inter;       /* width of the always-on experts together; 0: none */
-    bool gated;                /* gate, up, down; else up, down */
+    double shared_inter; /* width of the always-on experts together; 0: none */
+    bool gated;          /* gate, up, down; else up, down */
     bool bias;
-    bool shared_gate;          /* a one-column gate on the shared experts (Qwen2-MoE) */
+    bool shared_gate; /* a one-column gate on the shared experts (Qwen2-MoE) */
     bool router_bias;
     tv_act act;
 } tv_moe;
@@ -194,7 +194,8 @@ tv_val tv_emit_scan(tv_emit *e, const char *name, tv_val x, double out_width, do
  * (standard, chunked, fused with the head's linear) and Paddle's in-place form. hidden is the
  * width of the head's input (for the fused form). fp32_logits: the model output is upcast first
  * (old HF). */
-void tv_emit_cross_entropy(tv_emit *e, const char *name, tv_val logits, double classes, double rows);
+void tv_emit_cross_entropy(tv_emit *e, const char *name, tv_val logits, double classes,
+                           double rows);
 /* MSE, BCE and the like: saves input and target. */
 void tv_emit_pointwise_loss(tv_emit *e, const char *name, tv_val x);
 

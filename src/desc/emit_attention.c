@@ -56,8 +56,8 @@ static void price_fused(const tv_emit *e, tv_op *op, const tv_attention *t, cons
 {
     const double per_key = 2 * t->heads * (t->head_dim + s->v_dim);
     /* Kernels skip what the causal mask hides. */
-    op->flop = (tv_form){.b = per_key * s->q_tokens * s->seen,
-                         .c = s->cached ? per_key * s->q_tokens : 0};
+    op->flop =
+        (tv_form){.b = per_key * s->q_tokens * s->seen, .c = s->cached ? per_key * s->q_tokens : 0};
     op->m = (tv_form){.a = s->q_tokens};
     op->n = s->seen;
     op->k = t->head_dim;
@@ -65,11 +65,11 @@ static void price_fused(const tv_emit *e, tv_op *op, const tv_attention *t, cons
     op->window = t->window;
     op->attention_core = true;
     const double kv = t->kv_heads * (t->head_dim + s->v_dim);
-    const double each = tv_dtype_bytes(e->set->policy.kv ? e->set->policy.kv
-                                                         : tv_emit_matmul_dtype(e));
+    const double each =
+        tv_dtype_bytes(e->set->policy.kv ? e->set->policy.kv : tv_emit_matmul_dtype(e));
     if (e->set->phase == TV_PHASE_DECODE)
-        op->kv_read_bytes = s->cached ? (tv_form){.c = kv * each}
-                                      : tv_form_per_batch(kv * each * s->k_tokens);
+        op->kv_read_bytes =
+            s->cached ? (tv_form){.c = kv * each} : tv_form_per_batch(kv * each * s->k_tokens);
     if (e->set->phase != TV_PHASE_TRAIN && !t->cross)
         op->kv_write_bytes = tv_form_per_batch(kv * each * s->q_tokens);
 }
@@ -84,8 +84,8 @@ static tv_val fused(tv_emit *e, const tv_attention *t, tv_val q, tv_val k, tv_va
     op->shard = t->shard;
     const uint32_t in[3] = {q.storage, k.storage, v.storage};
     const tv_form n = tv_form_per_batch(s.q_tokens * t->heads * s.v_dim);
-    op->read_bytes = tv_form_add(tv_emit_val_bytes(q),
-                                 tv_form_add(tv_emit_val_bytes(k), tv_emit_val_bytes(v)));
+    op->read_bytes =
+        tv_form_add(tv_emit_val_bytes(q), tv_form_add(tv_emit_val_bytes(k), tv_emit_val_bytes(v)));
     op->write_bytes = tv_emit_bytes(n, q.dtype);
     op->backward_bytes = tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), 2);
     op->backward_launches = grad ? 3 : 0;
@@ -115,7 +115,7 @@ static tv_val fused(tv_emit *e, const tv_attention *t, tv_val q, tv_val k, tv_va
 typedef struct pair {
     const char *name, *what;
     tv_val x, y;
-    double m, n, k;      /* per head and sample */
+    double m, n, k; /* per head and sample */
     double heads;
     tv_dtype dtype;
 } pair;
@@ -137,8 +137,7 @@ static tv_val batched(tv_emit *e, const pair *p, tv_shard shard)
     op->attention_core = true;
     op->read_bytes = tv_form_add(tv_emit_val_bytes(p->x), tv_emit_val_bytes(p->y));
     op->write_bytes = tv_emit_bytes(n, p->dtype);
-    op->backward_bytes =
-        tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
+    op->backward_bytes = tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
     const uint32_t in[2] = {p->x.storage, p->y.storage};
     tv_emit_reads(e, op, in, 2);
     const tv_val out = tv_emit_out(e, op, p->what, n, p->dtype, grad);
@@ -207,8 +206,8 @@ static tv_val unfused(tv_emit *e, const tv_attention *t, tv_val q, tv_val k, tv_
     pair p = {"scores", "scores", q, k, s.q_tokens, s.k_tokens, t->head_dim, t->heads, to};
     tv_val scores = masked(e, batched(e, &p, t->shard));
     const tv_val probs = probabilities(e, t, scores, to);
-    p = (pair){"weighted values", "attention output", probs, v, s.q_tokens, s.v_dim, s.k_tokens,
-               t->heads, to};
+    p = (pair){"weighted values", "attention output", probs,    v, s.q_tokens,
+               s.v_dim,           s.k_tokens,         t->heads, to};
     const tv_val out = batched(e, &p, t->shard);
     for (uint32_t i = first; i < e->g->n_ops; i++)
         e->g->ops[i].attention_core = true;
@@ -295,8 +294,7 @@ static tv_val expert_linear(tv_emit *e, const expert_product *p, tv_val x)
     op->read_bytes = tv_emit_val_bytes(x);
     const tv_form n = tv_form_scale(p->rows, p->out);
     op->write_bytes = tv_emit_bytes(n, x.dtype);
-    op->backward_bytes =
-        tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
+    op->backward_bytes = tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
     op->backward_launches = (uint16_t)op->backward;
     tv_emit_reads(e, op, &x.storage, 1);
     const tv_val out = tv_emit_out(e, op, p->name, n, x.dtype, x.grad || wgrad);
@@ -323,22 +321,25 @@ static tv_val gated_mlp(tv_emit *e, const tv_moe *m, tv_form rows, tv_val x)
 
 static tv_val shared_experts(tv_emit *e, const tv_moe *m, tv_val x)
 {
-    const tv_linear up = {.name = "shared.up", .in = m->hidden, .out = m->shared_inter,
-                          .shard = TV_SHARD_TENSOR};
+    const tv_linear up = {
+        .name = "shared.up", .in = m->hidden, .out = m->shared_inter, .shard = TV_SHARD_TENSOR};
     tv_linear gate = up;
     gate.name = "shared.gate";
-    const tv_linear down = {.name = "shared.down", .in = m->shared_inter, .out = m->hidden,
-                            .shard = TV_SHARD_TENSOR, .row = true};
-    tv_val h = tv_emit_act(e, "shared.act", m->act,
-                           tv_emit_linear(e, m->gated ? &gate : &up, x));
+    const tv_linear down = {.name = "shared.down",
+                            .in = m->shared_inter,
+                            .out = m->hidden,
+                            .shard = TV_SHARD_TENSOR,
+                            .row = true};
+    tv_val h = tv_emit_act(e, "shared.act", m->act, tv_emit_linear(e, m->gated ? &gate : &up, x));
     if (m->gated)
         h = tv_emit_mul(e, "shared.product", h, tv_emit_linear(e, &up, x));
     h = tv_emit_linear(e, &down, h);
     if (!m->shared_gate)
         return h;
-    const tv_linear one = {.name = "shared.score", .in = m->hidden, .out = 1, .no_adapter = true,
-                           .no_quant = true};
-    const tv_val score = tv_emit_act(e, "shared.sigmoid", TV_ACT_SIGMOID, tv_emit_linear(e, &one, x));
+    const tv_linear one = {
+        .name = "shared.score", .in = m->hidden, .out = 1, .no_adapter = true, .no_quant = true};
+    const tv_val score =
+        tv_emit_act(e, "shared.sigmoid", TV_ACT_SIGMOID, tv_emit_linear(e, &one, x));
     return tv_emit_mul(e, "shared.scaled", h, score);
 }
 
@@ -361,11 +362,14 @@ tv_val tv_emit_moe(tv_emit *e, const tv_moe *m, tv_val x)
 {
     const tv_form tokens = tv_form_scale(x.n, 1 / m->hidden);
     const tv_form rows = tv_form_scale(tokens, m->top_k);
-    const tv_linear router = {.name = "router", .in = m->hidden, .out = m->experts,
-                              .bias = m->router_bias, .no_adapter = true, .no_quant = true};
+    const tv_linear router = {.name = "router",
+                              .in = m->hidden,
+                              .out = m->experts,
+                              .bias = m->router_bias,
+                              .no_adapter = true,
+                              .no_quant = true};
     tv_val scores = tv_emit_linear(e, &router, x);
-    scores = tv_emit_softmax(e, "router.softmax",
-                             tv_emit_cast(e, "fp32 scores", scores, TV_F32));
+    scores = tv_emit_softmax(e, "router.softmax", tv_emit_cast(e, "fp32 scores", scores, TV_F32));
     const tv_val chosen = tv_emit_stream(e, &(tv_stream){
                                                 .kind = TV_OP_ROUTING,
                                                 .name = "router.top_k",
@@ -417,9 +421,9 @@ tv_val tv_emit_scan(tv_emit *e, const char *name, tv_val x, double out_width, do
     if (x.grad && tv_emit_trains(e)) {
         tv_few_add(&s.saved, x.storage);
         const double states = (tokens / chunk < 1 ? 1 : tokens / chunk) * inner * state;
-        tv_few_add(&s.saved, tv_emit_storage(e, "states at chunk ends",
-                                             tv_form_per_batch(4 * states), TV_F32,
-                                             tv_emit_shard_of(e, x), false));
+        tv_few_add(&s.saved,
+                   tv_emit_storage(e, "states at chunk ends", tv_form_per_batch(4 * states), TV_F32,
+                                   tv_emit_shard_of(e, x), false));
     }
     return tv_emit_stream(e, &s);
 }

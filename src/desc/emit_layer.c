@@ -64,9 +64,9 @@ static tv_form rows_of(const tv_linear *l, tv_val x)
 typedef struct product {
     const tv_linear *l;
     tv_form rows;
-    tv_val x;       /* in the compute type */
+    tv_val x; /* in the compute type */
     tv_dtype out;
-    double factor;  /* of the rows that are held at once (a fused loss works in chunks) */
+    double factor; /* of the rows that are held at once (a fused loss works in chunks) */
     tv_weight_role role;
     bool adapter;
 } product;
@@ -401,11 +401,11 @@ tv_val tv_emit_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_val x, d
 typedef struct act_rule {
     bool saves_in;
     bool saves_out;
-    int extra;      /* further copies kept (functions written out in Python) */
-    int temps;      /* copies alive only while it runs */
+    int extra; /* further copies kept (functions written out in Python) */
+    int temps; /* copies alive only while it runs */
     int launches;
     bool in_place;
-    bool fp32;      /* autocast runs it in fp32 */
+    bool fp32; /* autocast runs it in fp32 */
 } act_rule;
 
 static act_rule act_rule_of(tv_act act)

@@ -42,8 +42,8 @@ tv_val tv_emit_cast_weight(tv_emit *e, double elements, bool kept);
 typedef struct tv_stream {
     tv_op_kind kind;
     const char *name, *what;
-    tv_val x, y;          /* y.storage TV_NONE: one input */
-    tv_form n;            /* elements put out */
+    tv_val x, y; /* y.storage TV_NONE: one input */
+    tv_form n;   /* elements put out */
     tv_dtype dtype;
     tv_few saved;
     bool saves_out;

@@ -50,8 +50,7 @@ tv_val tv_emit_conv(tv_emit *e, const tv_conv *c, tv_val x)
     const tv_form n = tv_form_per_batch(c->positions * c->out);
     op->read_bytes = tv_emit_val_bytes(x);
     op->write_bytes = tv_emit_bytes(n, x.dtype);
-    op->backward_bytes =
-        tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
+    op->backward_bytes = tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
     op->shard = tv_emit_shard_of(e, x);
     const uint32_t in[2] = {x.storage, cast.storage};
     tv_emit_reads(e, op, in, 2);

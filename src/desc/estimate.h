@@ -9,7 +9,7 @@
 /* A line of the ledger that --explain prints: what, how much, by which formula. */
 typedef struct tv_ledger_line {
     tv_term term;
-    const char *name;    /* msgid */
+    const char *name; /* msgid */
     double bytes;
     tv_text formula;     /* with its numbers filled in */
     const char *section; /* of docs/model.md */
@@ -19,24 +19,25 @@ typedef struct tv_ledger_line {
 typedef enum tv_verdict { TV_VERDICT_UNKNOWN, TV_FITS, TV_TIGHT, TV_NO_FIT } tv_verdict;
 
 typedef struct tv_memory {
-    double term_bytes[TV_TERM_COUNT]; /* composition at the instant of the peak; sums to allocated */
+    double
+        term_bytes[TV_TERM_COUNT]; /* composition at the instant of the peak; sums to allocated */
     double allocated_peak_bytes;
     double fragmentation_bytes;
-    double reserved_peak_bytes;       /* allocated + fragmentation */
+    double reserved_peak_bytes; /* allocated + fragmentation */
     double context_bytes;
     double nccl_bytes;
-    double total_bytes;               /* reserved + context + nccl */
+    double total_bytes; /* reserved + context + nccl */
     double low_bytes, high_bytes;
-    tv_text peak_at;                  /* "backward of layers.31.mlp" */
+    tv_text peak_at; /* "backward of layers.31.mlp" */
     tv_verdict verdict;
-    double capacity_bytes;            /* what the card offers */
-    double max_batch;                 /* 0 unknown or none */
+    double capacity_bytes; /* what the card offers */
+    double max_batch;      /* 0 unknown or none */
     double max_seq;
-    double kv_tokens;                 /* tokens of cache that fit (serving) */
+    double kv_tokens; /* tokens of cache that fit (serving) */
     double kv_bytes_per_token;
-    double concurrent;                /* requests of prompt + gen tokens that fit */
-    double load_peak_bytes;           /* host or device peak while loading; 0 unknown */
-    double saved_bytes;               /* kept for backward at the end of forward */
+    double concurrent;      /* requests of prompt + gen tokens that fit */
+    double load_peak_bytes; /* host or device peak while loading; 0 unknown */
+    double saved_bytes;     /* kept for backward at the end of forward */
     double forward_peak_bytes, backward_peak_bytes, step_peak_bytes;
     const tv_ledger_line *lines;
     size_t n_lines;
@@ -57,18 +58,18 @@ typedef enum tv_bound {
 const char *tv_bound_name(tv_bound b); /* "memory-bandwidth": the interface's word */
 
 typedef struct tv_time {
-    tv_fact step_s;       /* training step, or one decode step */
-    double compute_s;     /* kernels of forward and backward */
-    double launch_s;      /* time the device waits for the host to issue kernels */
+    tv_fact step_s;   /* training step, or one decode step */
+    double compute_s; /* kernels of forward and backward */
+    double launch_s;  /* time the device waits for the host to issue kernels */
     double optimizer_s;
     double comm_s;
     double comm_exposed_s;
-    double data_s;        /* the slowest of storage, decode, copy per step */
+    double data_s; /* the slowest of storage, decode, copy per step */
     double data_exposed_s;
     double storage_s, decode_s, copy_s; /* per step; 0 unknown */
-    double math_bound_s;  /* share of compute_s in ops that the math units bound, */
-    double memory_bound_s; /* and in ops that memory bandwidth binds */
-    double flop;          /* model FLOPs of a step on one card, recompute not counted */
+    double math_bound_s;                /* share of compute_s in ops that the math units bound, */
+    double memory_bound_s;              /* and in ops that memory bandwidth binds */
+    double flop;           /* model FLOPs of a step on one card, recompute not counted */
     tv_fact samples_per_s; /* over all cards */
     tv_fact tokens_per_s;
     tv_fact mfu;
@@ -103,27 +104,27 @@ typedef struct tv_hidden_cost {
 
 typedef struct tv_cost {
     tv_str currency;
-    tv_fact per_hour;  /* renting what the job uses */
+    tv_fact per_hour; /* renting what the job uses */
     tv_fact per_run;
-    tv_fact buy;       /* cards only */
+    tv_fact buy; /* cards only */
     tv_fact energy_per_year;
     tv_fact total_year;
     const tv_hidden_cost *hidden;
     size_t n_hidden;
     tv_str price_date, price_source, offer;
-    bool stale;        /* older than 90 days */
+    bool stale; /* older than 90 days */
 } tv_cost;
 
 /* What a configuration runs on. */
 typedef struct tv_machine {
     const tv_device *device;
-    uint32_t gpus;   /* per node */
+    uint32_t gpus; /* per node */
     uint32_t nodes;
     const tv_server *server; /* NULL: none named */
     tv_link intra;
     tv_link inter;
-    const tv_disk *disk;     /* NULL: unknown */
-    double cpu_cores;        /* 0 unknown */
+    const tv_disk *disk; /* NULL: unknown */
+    double cpu_cores;    /* 0 unknown */
     double ram_bytes;
 } tv_machine;
 

@@ -8,7 +8,7 @@ typedef enum tv_origin {
     TV_UNKNOWN,
     TV_ASSUMED,
     TV_CATALOG,
-    TV_STATED,   /* by the user, or by the file that was read */
+    TV_STATED, /* by the user, or by the file that was read */
     TV_COMPUTED,
     TV_MEASURED,
 } tv_origin;
@@ -16,7 +16,7 @@ typedef enum tv_origin {
 /* How a value from a table of measurements was reached. */
 typedef enum tv_tier {
     TV_TIER_NONE,
-    TV_TIER_PRIOR,        /* physics only */
+    TV_TIER_PRIOR, /* physics only */
     TV_TIER_EXTRAPOLATED,
     TV_TIER_INTERPOLATED,
     TV_TIER_EXACT,

@@ -69,24 +69,25 @@ typedef struct tv_storage {
     tv_dtype dtype;
     tv_shard shard;
     tv_term term;
-    uint32_t kind;    /* the block kind it lives in; TV_NONE: global (skips, encoder output, inputs) */
-    bool grad;        /* a gradient of the same size flows back to it */
-    bool resident;    /* stays for the whole step: the batch itself */
-    bool cast_cache;  /* autocast's 16-bit copy of a weight: stays until its backward, or until
-                         the forward pass ends when nobody saved it */
+    uint32_t kind; /* the block kind it lives in; TV_NONE: global (skips, encoder output, inputs) */
+    bool grad;     /* a gradient of the same size flows back to it */
+    bool resident; /* stays for the whole step: the batch itself */
+    bool cast_cache; /* autocast's 16-bit copy of a weight: stays until its backward, or until
+                        the forward pass ends when nobody saved it */
 } tv_storage;
 
 typedef enum tv_op_kind {
     TV_OP_GEMM,      /* m·n·k, `groups` times */
     TV_OP_CONV,      /* as implicit GEMM: m = output positions, n = output channels per group */
-    TV_OP_ATTENTION, /* a fused kernel: m = query tokens, n = keys seen, k = head dim, groups = heads */
+    TV_OP_ATTENTION, /* a fused kernel: m = query tokens, n = keys seen, k = head dim, groups =
+                        heads */
     TV_OP_NORM,
     TV_OP_SOFTMAX,
     TV_OP_ELEMENTWISE,
-    TV_OP_COPY,      /* casts, contiguous, concat */
+    TV_OP_COPY, /* casts, contiguous, concat */
     TV_OP_EMBEDDING,
-    TV_OP_ROUTING,   /* top-k, permute, unpermute */
-    TV_OP_SCAN,      /* recurrent and state-space kernels */
+    TV_OP_ROUTING, /* top-k, permute, unpermute */
+    TV_OP_SCAN,    /* recurrent and state-space kernels */
     TV_OP_POOL,
     TV_OP_RESIZE,
     TV_OP_LOSS,
@@ -111,21 +112,21 @@ typedef struct tv_ids {
 
 typedef struct tv_op {
     tv_op_kind kind;
-    const char *name;   /* module path inside its block: "self_attn.q_proj" */
-    uint32_t block;     /* block kind */
+    const char *name; /* module path inside its block: "self_attn.q_proj" */
+    uint32_t block;   /* block kind */
 
-    tv_form flop;       /* forward; a multiply-add counts two */
-    double backward;    /* backward FLOPs as a multiple of the forward ones: 0 nothing flows back,
-                           1 the input's gradient only, 2 input and weight, 2.5 flash attention */
-    tv_dtype compute;   /* type of the multiplies */
-    tv_form m;          /* shape for the efficiency tables, see the kinds above; a batched product
-                           has m constant and its groups per B */
+    tv_form flop;     /* forward; a multiply-add counts two */
+    double backward;  /* backward FLOPs as a multiple of the forward ones: 0 nothing flows back,
+                         1 the input's gradient only, 2 input and weight, 2.5 flash attention */
+    tv_dtype compute; /* type of the multiplies */
+    tv_form m;        /* shape for the efficiency tables, see the kinds above; a batched product
+                         has m constant and its groups per B */
     double n;
     double k;
     double groups;
-    double window;      /* attention: forms are evaluated with at most this many cached tokens; 0: all */
+    double window; /* attention: forms are evaluated with at most this many cached tokens; 0: all */
 
-    tv_form read_bytes;     /* activations read and written by the forward kernels */
+    tv_form read_bytes; /* activations read and written by the forward kernels */
     tv_form write_bytes;
     tv_form backward_bytes; /* activation traffic of the backward kernels */
     double weight_bytes;    /* parameters streamed once per call; for experts: all of them */
@@ -136,33 +137,33 @@ typedef struct tv_op {
 
     uint32_t first_weight; /* the parameters it uses: a run in the graph's weights */
     uint32_t n_weights;
-    tv_ids reads;  /* storages; liveness and gradients follow from reads, writes and saved */
+    tv_ids reads; /* storages; liveness and gradients follow from reads, writes and saved */
     tv_ids writes;
-    tv_ids saved;  /* kept from forward to this op's backward */
+    tv_ids saved;               /* kept from forward to this op's backward */
     tv_form temp_forward_bytes; /* alive only while the op runs */
     tv_form temp_backward_bytes;
     tv_shard temp_shard;
 
-    tv_shard shard;              /* how flop and streams divide */
-    uint16_t launches;       /* kernels issued forward, and backward */
+    tv_shard shard;    /* how flop and streams divide */
+    uint16_t launches; /* kernels issued forward, and backward */
     uint16_t backward_launches;
     tv_collective_kind collective; /* TV_OP_COLLECTIVE: over the tensor-parallel group, or the
                                       expert group for all-to-all; bytes per rank */
     tv_form collective_bytes;
-    bool attention_core;     /* what selective recompute drops and runs again */
-    bool grad_reuses_saved;  /* backward writes the input's gradient over what was saved (Paddle's
-                                cross entropy, in-place activations) */
+    bool attention_core;    /* what selective recompute drops and runs again */
+    bool grad_reuses_saved; /* backward writes the input's gradient over what was saved (Paddle's
+                               cross entropy, in-place activations) */
 } tv_op;
 
 typedef enum tv_weight_role {
-    TV_WEIGHT_MATRIX,    /* linear or convolution: what quantisation touches */
-    TV_WEIGHT_EXPERT,    /* the same, one of many experts */
+    TV_WEIGHT_MATRIX, /* linear or convolution: what quantisation touches */
+    TV_WEIGHT_EXPERT, /* the same, one of many experts */
     TV_WEIGHT_EMBEDDING,
-    TV_WEIGHT_HEAD,      /* output projection to the vocabulary */
+    TV_WEIGHT_HEAD, /* output projection to the vocabulary */
     TV_WEIGHT_NORM,
     TV_WEIGHT_BIAS,
-    TV_WEIGHT_OTHER,     /* positions, class tokens, scan parameters */
-    TV_WEIGHT_ADAPTER,   /* LoRA A and B */
+    TV_WEIGHT_OTHER,   /* positions, class tokens, scan parameters */
+    TV_WEIGHT_ADAPTER, /* LoRA A and B */
 } tv_weight_role;
 
 /* A parameter tensor, or `count` equal ones (experts). */
@@ -170,15 +171,15 @@ typedef struct tv_weight {
     const char *name;
     uint32_t block;
     tv_weight_role role;
-    double elements;  /* of all `count` tensors together */
+    double elements; /* of all `count` tensors together */
     double count;
-    double rows;      /* of one tensor, as a matrix (rows·cols = elements / count) */
+    double rows; /* of one tensor, as a matrix (rows·cols = elements / count) */
     double cols;
-    tv_dtype dtype;   /* in memory under the policy */
-    double bytes;     /* in memory under the policy, scales of quantisation included */
-    tv_dtype stored;  /* in the file; TV_DTYPE_UNKNOWN when no file says so */
+    tv_dtype dtype;  /* in memory under the policy */
+    double bytes;    /* in memory under the policy, scales of quantisation included */
+    tv_dtype stored; /* in the file; TV_DTYPE_UNKNOWN when no file says so */
     bool trainable;
-    bool shared;      /* one tensor for all repetitions of its block (tied or cross-layer shared) */
+    bool shared; /* one tensor for all repetitions of its block (tied or cross-layer shared) */
     tv_shard shard;
 } tv_weight;
 
@@ -192,13 +193,13 @@ typedef struct tv_block {
     uint32_t first_op, n_ops;
     uint32_t first_storage, n_storages;
     uint32_t first_weight, n_weights;
-    uint32_t in;         /* storage that stands for the previous block's output; TV_NONE: none */
-    uint32_t out;        /* storage handed on; TV_NONE: hands on what it got */
+    uint32_t in;  /* storage that stands for the previous block's output; TV_NONE: none */
+    uint32_t out; /* storage handed on; TV_NONE: hands on what it got */
     /* state kept between tokens, per layer of this kind */
-    double kv_width;     /* elements per token (K and V together; latent width for MLA); 0: none */
-    double kv_heads;     /* 0: not divided over ranks (MLA) */
-    double kv_window;    /* tokens, 0: all */
-    double state_bytes;  /* recurrent state per sequence */
+    double kv_width;    /* elements per token (K and V together; latent width for MLA); 0: none */
+    double kv_heads;    /* 0: not divided over ranks (MLA) */
+    double kv_window;   /* tokens, 0: all */
+    double state_bytes; /* recurrent state per sequence */
 } tv_block;
 
 typedef struct tv_graph {

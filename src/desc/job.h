@@ -40,9 +40,18 @@ typedef enum tv_optimizer {
     TV_OPT_COUNT,
 } tv_optimizer;
 
-typedef enum tv_optimizer_form { TV_FORM_DEFAULT, TV_FORM_FOREACH, TV_FORM_FUSED, TV_FORM_LOOP } tv_optimizer_form;
+typedef enum tv_optimizer_form {
+    TV_FORM_DEFAULT,
+    TV_FORM_FOREACH,
+    TV_FORM_FUSED,
+    TV_FORM_LOOP
+} tv_optimizer_form;
 
-typedef enum tv_recompute { TV_RECOMPUTE_NONE, TV_RECOMPUTE_SELECTIVE, TV_RECOMPUTE_FULL } tv_recompute;
+typedef enum tv_recompute {
+    TV_RECOMPUTE_NONE,
+    TV_RECOMPUTE_SELECTIVE,
+    TV_RECOMPUTE_FULL
+} tv_recompute;
 
 typedef enum tv_attention_impl {
     TV_ATTENTION_DEFAULT, /* sdpa: flash where the card and the dtype allow it, else efficient */
@@ -72,10 +81,10 @@ typedef struct tv_job {
     tv_framework framework;
     tv_engine engine;
     tv_precision precision;
-    uint32_t batch;  /* per GPU; sequences at once when serving */
-    uint32_t accum;  /* micro-batches per step */
+    uint32_t batch; /* per GPU; sequences at once when serving */
+    uint32_t accum; /* micro-batches per step */
     uint32_t seq;
-    uint32_t gen;    /* tokens to generate */
+    uint32_t gen; /* tokens to generate */
     uint32_t image_h, image_w;
     tv_optimizer optimizer;
     tv_optimizer_form optimizer_form;
@@ -85,11 +94,12 @@ typedef struct tv_job {
     tv_strategy strategy;
     tv_parallel parallel;
     uint32_t lora_rank;
-    tv_str lora_targets; /* comma-separated globs over module paths; empty: every linear of the body */
+    tv_str
+        lora_targets; /* comma-separated globs over module paths; empty: every linear of the body */
     double lora_dropout;
-    double dropout;      /* < 0: as the model's configuration says; >= 0 overrides it */
+    double dropout; /* < 0: as the model's configuration says; >= 0 overrides it */
     tv_dtype kv;
-    double samples;      /* in the data set */
+    double samples; /* in the data set */
     double epochs;
     double sample_bytes;
     tv_str data_dir;

@@ -5,11 +5,11 @@
 #include "estimate.h"
 
 typedef struct tv_choice {
-    tv_job job;          /* the job as it would run there */
+    tv_job job; /* the job as it would run there */
     tv_machine machine;
     tv_estimate estimate;
     double score;
-    tv_text headroom;    /* runs / runs well / room to spare */
+    tv_text headroom; /* runs / runs well / room to spare */
     const tv_text *notes;
     size_t n_notes;
 } tv_choice;
@@ -17,24 +17,24 @@ typedef struct tv_choice {
 typedef struct tv_rejection {
     const tv_device *device;
     uint32_t gpus;
-    tv_text reason;      /* id "vram", "unknown-memory", "dtype", "budget", "deadline" ... */
-    double by_bytes;     /* how much memory is missing; 0 for other reasons */
+    tv_text reason;  /* id "vram", "unknown-memory", "dtype", "budget", "deadline" ... */
+    double by_bytes; /* how much memory is missing; 0 for other reasons */
 } tv_rejection;
 
 /* A change that would make a job fit, in order of cost. */
 typedef struct tv_remedy {
     tv_text what;
-    double total_bytes;  /* predicted after the change */
-    double slowdown;     /* step time ratio, 1 = none */
+    double total_bytes; /* predicted after the change */
+    double slowdown;    /* step time ratio, 1 = none */
     bool fits;
 } tv_remedy;
 
 typedef struct tv_plan {
     tv_text question;
-    double need_bytes;   /* on one card, as asked */
-    tv_memory need;      /* its composition */
-    double states_bytes; /* weights, gradients and optimizer states of the whole job */
-    double sharding;     /* cards that the states must be divided over; 1 none, 0 unknown */
+    double need_bytes;       /* on one card, as asked */
+    tv_memory need;          /* its composition */
+    double states_bytes;     /* weights, gradients and optimizer states of the whole job */
+    double sharding;         /* cards that the states must be divided over; 1 none, 0 unknown */
     const tv_text *defaults; /* what was assumed for the choice among cards */
     size_t n_defaults;
     const tv_choice *choices;

@@ -5,7 +5,8 @@
 #include "dtype.h"
 
 typedef enum tv_precision {
-    TV_PRECISION_DEFAULT, /* chosen by the card: amp-bf16 from compute capability 8.0, else amp-fp16 */
+    TV_PRECISION_DEFAULT, /* chosen by the card: amp-bf16 from compute capability 8.0, else amp-fp16
+                           */
     TV_PRECISION_FP32,
     TV_PRECISION_TF32,
     TV_PRECISION_AMP_FP16,
@@ -25,17 +26,17 @@ typedef enum tv_framework { TV_TORCH, TV_PADDLE } tv_framework;
 typedef struct tv_policy {
     tv_precision precision; /* never DEFAULT once resolved */
     tv_framework framework;
-    tv_dtype param;    /* parameters in memory (frozen base of QLoRA: see base) */
-    tv_dtype base;     /* frozen weights of matrix multiplies; equals param unless quantised */
+    tv_dtype param;         /* parameters in memory (frozen base of QLoRA: see base) */
+    tv_dtype base;          /* frozen weights of matrix multiplies; equals param unless quantised */
     bool base_experts_only; /* only the experts are quantised */
-    double base_bytes; /* bytes per quantised weight incl. scales; 0: tv_dtype_bytes(base) */
-    tv_dtype compute;  /* matrix multiplies */
-    tv_dtype stream;   /* what an embedding or a 16-bit module hands on: the residual's dtype */
+    double base_bytes;      /* bytes per quantised weight incl. scales; 0: tv_dtype_bytes(base) */
+    tv_dtype compute;       /* matrix multiplies */
+    tv_dtype stream; /* what an embedding or a 16-bit module hands on: the residual's dtype */
     tv_dtype grad;
-    tv_dtype state;    /* optimizer moments */
-    bool master;       /* an fp32 copy of 16-bit parameters */
-    bool autocast;     /* casts at every matmul/conv; norms, softmax and losses in fp32 */
-    tv_dtype kv;       /* KV cache */
+    tv_dtype state; /* optimizer moments */
+    bool master;    /* an fp32 copy of 16-bit parameters */
+    bool autocast;  /* casts at every matmul/conv; norms, softmax and losses in fp32 */
+    tv_dtype kv;    /* KV cache */
 } tv_policy;
 
 #endif

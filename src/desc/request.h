@@ -11,11 +11,11 @@ typedef struct tv_request {
     tv_lang lang;
     bool colour;
     bool json;
-    int width;        /* columns; 0: 80 */
-    tv_str today;     /* "2026-11-30"; empty: unknown (price ages are not judged then) */
-    tv_str home;      /* where ~/.config/trivet lies; empty: no overrides are read */
+    int width;    /* columns; 0: 80 */
+    tv_str today; /* "2026-11-30"; empty: unknown (price ages are not judged then) */
+    tv_str home;  /* where ~/.config/trivet lies; empty: no overrides are read */
     tv_buf *out;
-    tv_buf *err;      /* warnings and help after a mistake */
+    tv_buf *err; /* warnings and help after a mistake */
     /* Progress of long work: done and total in [0, 1]; may be NULL. Returns false to cancel. */
     bool (*progress)(void *ctx, tv_text what, double done);
     void *progress_ctx;

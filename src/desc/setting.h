@@ -16,7 +16,7 @@ typedef enum tv_kernel {
     TV_KERNEL_EAGER, /* matmul, softmax, matmul as modules write it */
     TV_KERNEL_FLASH,
     TV_KERNEL_EFFICIENT,
-    TV_KERNEL_MATH,  /* SDPA's unfused fallback */
+    TV_KERNEL_MATH, /* SDPA's unfused fallback */
 } tv_kernel;
 
 typedef enum tv_trainable {
@@ -29,21 +29,22 @@ typedef struct tv_setting {
     tv_phase phase;
     tv_policy policy;
     tv_kernel kernel;
-    uint32_t seq;         /* tokens per sequence (prefill, training); encoder side of encoder–decoders */
-    uint32_t target_seq;  /* decoder side of encoder–decoders; 0: as seq */
+    uint32_t seq; /* tokens per sequence (prefill, training); encoder side of encoder–decoders */
+    uint32_t target_seq;       /* decoder side of encoder–decoders; 0: as seq */
     uint32_t image_h, image_w; /* 0: the model's own size */
-    double dropout;       /* < 0: as the model says */
+    double dropout;            /* < 0: as the model says */
     tv_loss_variant loss;
     tv_trainable trainable;
     uint32_t lora_rank;
-    tv_str lora_targets;  /* comma-separated globs; empty: every linear of the body */
+    tv_str lora_targets; /* comma-separated globs; empty: every linear of the body */
     double lora_dropout;
-    tv_dtype lora_dtype;  /* PEFT makes adapters fp32 unless told otherwise */
-    bool repeat_kv;       /* K and V are repeated to all heads before the kernel (padding mask, old code) */
+    tv_dtype lora_dtype; /* PEFT makes adapters fp32 unless told otherwise */
+    bool repeat_kv; /* K and V are repeated to all heads before the kernel (padding mask, old code)
+                     */
     bool forced_contiguous; /* q is made contiguous before SDPA (transformers 4.48-4.52) */
-    bool keep_logits;     /* the model output with its logits stays alive through backward */
-    bool fused_norm;      /* one-kernel norms (apex, Liger, TE) instead of the module's own */
-    bool last_logits;     /* inference: logits of the last position only */
+    bool keep_logits;       /* the model output with its logits stays alive through backward */
+    bool fused_norm;        /* one-kernel norms (apex, Liger, TE) instead of the module's own */
+    bool last_logits;       /* inference: logits of the last position only */
 } tv_setting;
 
 #endif

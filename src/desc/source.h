@@ -29,8 +29,8 @@ typedef enum tv_source_kind {
     TV_SOURCE_HF_CONFIG,   /* config.json, with or without tensors beside it */
     TV_SOURCE_SAFETENSORS, /* tensors without configuration */
     TV_SOURCE_GGUF,
-    TV_SOURCE_DIFFUSERS,   /* a diffusers component or pipeline folder */
-    TV_SOURCE_BUILTIN,     /* a model description of our own schema */
+    TV_SOURCE_DIFFUSERS, /* a diffusers component or pipeline folder */
+    TV_SOURCE_BUILTIN,   /* a model description of our own schema */
 } tv_source_kind;
 
 /* A component of a pipeline folder (model_index.json): unet, vae, text_encoder ... */
@@ -43,8 +43,8 @@ typedef struct tv_component {
 
 struct tv_source {
     tv_source_kind kind;
-    tv_str path; /* what the user named */
-    tv_str name; /* a short name to show */
+    tv_str path;                 /* what the user named */
+    tv_str name;                 /* a short name to show */
     const tv_json *config;       /* config.json, the model description, or NULL */
     const tv_json *quantization; /* hf_quant_config.json where it stands beside, or NULL */
     const tv_json *metadata;     /* GGUF key–values as an object (long arrays: {"n": count}), or
@@ -53,12 +53,12 @@ struct tv_source {
     size_t n_tensors;
     const tv_source_file *files;
     size_t n_files;
-    double tensor_bytes;         /* sum over distinct tensors; 0 when there are none */
-    double stated_params;        /* --params, or a count that the file states; 0 unknown */
-    uint64_t stated_total_size;  /* an index's metadata.total_size; 0 absent */
+    double tensor_bytes;        /* sum over distinct tensors; 0 when there are none */
+    double stated_params;       /* --params, or a count that the file states; 0 unknown */
+    uint64_t stated_total_size; /* an index's metadata.total_size; 0 absent */
     const tv_component *components;
     size_t n_components;
-    const tv_text *warnings;     /* what was odd in the files */
+    const tv_text *warnings; /* what was odd in the files */
     size_t n_warnings;
 };
 

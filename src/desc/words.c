@@ -39,8 +39,8 @@ const char *tv_engine_name(tv_engine v)
 const char *tv_optimizer_name(tv_optimizer v)
 {
     static const char *const names[TV_OPT_COUNT] = {
-        "",         "adamw",     "adam", "amsgrad",   "sgd",      "momentum",
-        "adafactor", "lion",     "adamw8bit", "lion8bit", "muon",
+        "",          "adamw", "adam",      "amsgrad",  "sgd",  "momentum",
+        "adafactor", "lion",  "adamw8bit", "lion8bit", "muon",
     };
     return names[v];
 }

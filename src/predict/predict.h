@@ -10,13 +10,13 @@
 /* A configuration with everything decided: what was not said in the job has been chosen. */
 typedef struct tv_case {
     const tv_model *model;
-    tv_job job;              /* defaults filled in; job.defaults lists them */
+    tv_job job; /* defaults filled in; job.defaults lists them */
     const tv_machine *machine;
     const tv_dataset *dataset; /* NULL: no data side */
     tv_policy policy;
     tv_setting setting;
-    const tv_graph *graph;   /* training, or prefill */
-    const tv_graph *decode;  /* one token per sequence; NULL when the job does not generate */
+    const tv_graph *graph;  /* training, or prefill */
+    const tv_graph *decode; /* one token per sequence; NULL when the job does not generate */
 } tv_case;
 
 /* Chooses precision, kernels and lengths for a card (predict/resolve.c) and builds the graphs.
@@ -35,13 +35,14 @@ void tv_predict_memory(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_memo
 /* Kernel, host, optimizer, communication and data time (predict/time.c and its neighbours). */
 void tv_predict_time(tv_arena *a, const tv_case *c, const tv_memory *memory, tv_time *out);
 
-/* Which leg holds the step back, what removing it gains, the cheapest change (predict/balance.c). */
-void tv_predict_balance(tv_arena *a, const tv_case *c, const tv_memory *memory,
-                        const tv_time *time, tv_balance *out);
+/* Which leg holds the step back, what removing it gains, the cheapest change (predict/balance.c).
+ */
+void tv_predict_balance(tv_arena *a, const tv_case *c, const tv_memory *memory, const tv_time *time,
+                        tv_balance *out);
 
 /* The three grades of the one-page report (predict/grade.c). */
-void tv_predict_grades(tv_arena *a, const tv_case *c, const tv_memory *memory,
-                       const tv_time *time, tv_grades *out);
+void tv_predict_grades(tv_arena *a, const tv_case *c, const tv_memory *memory, const tv_time *time,
+                       tv_grades *out);
 
 /* All of the above. */
 void tv_predict_estimate(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_estimate *out);
@@ -54,7 +55,7 @@ typedef struct tv_op_time {
     double forward_s, backward_s;
     double math_s, stream_s; /* the two sides of the forward roofline */
     tv_tier tier;
-    double spread;           /* relative, one sigma */
+    double spread; /* relative, one sigma */
 } tv_op_time;
 
 tv_op_time tv_predict_op(const tv_op *op, const tv_policy *policy, const tv_device *device,

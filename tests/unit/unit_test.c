@@ -13,9 +13,11 @@ static void bytes_are_read(void **state)
 {
     (void)state;
     static const read_case cases[] = {
-        {"80GB", 80e9},  {"80 GiB", 80 * 0x1p30}, {"512", 512},  {"1.5tb", 1.5e12},
-        {"7e9", 7e9},    {"GB", -1},              {"8 XB", -1},  {"", -1},
-        {"1e3MB", 1e9},  {"--1", -1},
+        {"80GB", 80e9}, {"80 GiB", 80 * 0x1p30},
+        {"512", 512},   {"1.5tb", 1.5e12},
+        {"7e9", 7e9},   {"GB", -1},
+        {"8 XB", -1},   {"", -1},
+        {"1e3MB", 1e9}, {"--1", -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const tv_double_read r = tv_read_bytes(tv_str_of(cases[i].text));
@@ -38,10 +40,10 @@ static void numbers_are_written(void **state)
 {
     (void)state;
     static const write_case cases[] = {
-        {tv_put_memory, 11.2e9, "10.43 GiB"}, {tv_put_count, 671026419200, "671,026,419,200"},
-        {tv_put_percent, 0.376, "38 %"},      {tv_put_seconds, 0.0123, "12.3 ms"},
-        {tv_put_seconds, 15120, "4.20 h"},    {tv_put_flops, 312e12, "312.0 TFLOP/s"},
-        {tv_put_disk, 11.2e9, "11.2 GB"},     {tv_put_double, 0.1, "0.1"},
+        {tv_put_memory, 11.2e9, "10.43 GiB"},   {tv_put_count, 671026419200, "671,026,419,200"},
+        {tv_put_percent, 0.376, "38 %"},        {tv_put_seconds, 0.0123, "12.3 ms"},
+        {tv_put_seconds, 15120, "4.20 h"},      {tv_put_flops, 312e12, "312.0 TFLOP/s"},
+        {tv_put_disk, 11.2e9, "11.2 GB"},       {tv_put_double, 0.1, "0.1"},
         {tv_put_params, 8190735360, "8.191 B"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
