@@ -57,10 +57,10 @@ void tv_arena_guard(tv_arena *a, jmp_buf *landing)
     a->landing = landing;
 }
 
-static _Noreturn void spent(tv_arena *a)
+static _Noreturn void spent(tv_arena *a, int why)
 {
     if (a->landing)
-        longjmp(*a->landing, 1);
+        longjmp(*a->landing, why);
     abort();
 }
 
@@ -74,7 +74,7 @@ static void add_block(tv_arena *a, size_t need)
         size = need;
     block *b = malloc(sizeof *b + size);
     if (!b)
-        spent(a);
+        spent(a, TV_SPENT_SYSTEM);
     b->previous = a->top;
     b->size = size;
     b->used = 0;
@@ -85,13 +85,13 @@ void *tv_alloc(tv_arena *a, size_t count, size_t size)
 {
     assert(size > 0);
     if (a->fail_countdown && --a->fail_countdown == 0)
-        spent(a);
+        spent(a, TV_SPENT_BUDGET);
     if (count > (SIZE_MAX / 2) / size)
-        spent(a);
+        spent(a, TV_SPENT_BUDGET);
     const size_t align = sizeof(max_align_t);
     size_t need = (count * size + align - 1) / align * align;
     if (need > a->budget || a->total > a->budget - need)
-        spent(a);
+        spent(a, TV_SPENT_BUDGET);
     if (!a->top || need > a->top->size - a->top->used)
         add_block(a, need);
     unsigned char *at = (unsigned char *)a->top->data + a->top->used;

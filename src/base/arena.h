@@ -23,6 +23,9 @@ tv_arena *tv_arena_open(size_t budget_bytes);
 /* Runs the deferred list, newest first, and frees everything. */
 void tv_arena_close(tv_arena *a);
 
+/* Why the guard is reached: the value that setjmp yields there. */
+enum { TV_SPENT_BUDGET = 1, TV_SPENT_SYSTEM = 2 };
+
 /* The door's landing place for a spent budget; without one a spent budget aborts. */
 void tv_arena_guard(tv_arena *a, jmp_buf *landing);
 
@@ -35,10 +38,9 @@ void *tv_grow(tv_arena *a, const void *old, size_t used, size_t *cap, size_t siz
 
 /* Appends a zeroed element to a list {T *v; size_t n, cap;} and yields its address. */
 #define tv_push(a, list)                                                                           \
-    ((void)((list)->n == (list)->cap                                                               \
-                ? ((list)->v = tv_grow((a), (list)->v, (list)->n, &(list)->cap,                    \
-                                       sizeof *(list)->v))                                         \
-                : (list)->v),                                                                      \
+    ((void)((list)->n == (list)->cap ? ((list)->v = tv_grow((a), (list)->v, (list)->n,             \
+                                                            &(list)->cap, sizeof *(list)->v))      \
+                                     : (list)->v),                                                 \
      &(list)->v[(list)->n++])
 
 /* Calls run(what) when the arena closes: for files, maps and handles. */

@@ -1,0 +1,168 @@
+/* The door: options before and behind the command, errors to status and JSON, and what is left
+ * when memory ends at any point. */
+#include "testing.h"
+
+#include "trivet.h"
+
+#include "base/json.h"
+#include "command/command.h"
+#include "command/door.h"
+
+typedef struct run_case {
+    const char *words[6];
+    int status;
+    const char *out; /* what stdout begins with */
+    const char *err; /* what stderr begins with */
+} run_case;
+
+static int count_words(const char *const *words)
+{
+    int n = 0;
+    while (n < 6 && words[n])
+        n++;
+    return n;
+}
+
+static void requests_are_answered(void **state)
+{
+    (void)state;
+    static const run_case cases[] = {
+        {{"trivet", "--version"}, 0, "trivet " TV_VERSION "\n", ""},
+        {{"trivet", "version"}, 0, "trivet " TV_VERSION "\n", ""},
+        {{"trivet", "version", "-V"}, 0, "trivet " TV_VERSION "\n", ""},
+        {{"trivet", "help"}, 0, "Usage: trivet COMMAND", ""},
+        {{"trivet", "-h"}, 0, "Usage: trivet COMMAND", ""},
+        {{"trivet", "help", "version"}, 0, "Usage: trivet version", ""},
+        {{"trivet", "version", "--help"}, 0, "Usage: trivet version", ""},
+        {{"trivet", "--lang", "zh", "help"}, 0, "用法：", ""},
+        {{"trivet"}, 2, "", "Usage: trivet COMMAND"},
+        {{"trivet", "verzion"},
+         2,
+         "",
+         "trivet: unknown command \"verzion\"\nhint: Did you mean version?"},
+        {{"trivet", "--json", "nothing-like-it"}, 2, "{\n  \"error\"", "trivet: unknown command"},
+        {{"trivet", "version", "--lang", "xx"}, 2, "", "trivet: --lang cannot be \"xx\""},
+        {{"trivet", "version", "more"}, 2, "", "trivet: unexpected \"more\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trivet_options options;
+        trivet_defaults(&options);
+        trivet_reply *reply = NULL;
+        const int status =
+            trivet_run(&options, count_words(cases[i].words), cases[i].words, &reply);
+        assert_non_null(reply);
+        assert_int_equal(status, cases[i].status);
+        assert_true(tv_str_starts(tv_str_of(trivet_reply_out(reply)), tv_str_of(cases[i].out)));
+        assert_true(tv_str_starts(tv_str_of(trivet_reply_err(reply)), tv_str_of(cases[i].err)));
+        assert_int_equal(strlen(trivet_reply_out(reply)), trivet_reply_out_size(reply));
+        assert_int_equal(trivet_reply_out_size(reply) == 0, *cases[i].out == '\0');
+        assert_int_equal(trivet_reply_err_size(reply) == 0, *cases[i].err == '\0');
+        trivet_reply_free(reply);
+    }
+}
+
+static void the_locale_chooses_the_language(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"trivet", "help"};
+    trivet_options options;
+    trivet_defaults(&options);
+    options.locale = "zh_CN.UTF-8";
+    trivet_reply *reply = NULL;
+    assert_int_equal(trivet_run(&options, 2, words, &reply), 0);
+    assert_true(tv_str_starts(tv_str_of(trivet_reply_out(reply)), TV_S("用法：")));
+    trivet_reply_free(reply);
+}
+
+/* An options struct of an older, shorter version: the fields it does not have stay unread. */
+static void older_callers_are_served(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"trivet", "help"};
+    trivet_options options;
+    trivet_defaults(&options);
+    options.size = offsetof(trivet_options, colour);
+    options.budget_bytes = 1;
+    trivet_reply *reply = NULL;
+    assert_int_equal(trivet_run(&options, 2, words, &reply), 0);
+    trivet_reply_free(reply);
+}
+
+/* The k-th allocation fails, for every k until the request gets through: each time a clean end. */
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < tv_n_commands; i++) {
+        const char *const words[] = {"trivet", tv_commands[i]->name, "--help", "--lang", "zh"};
+        trivet_options options;
+        trivet_defaults(&options);
+        bool through = false;
+        for (uint64_t k = 1; !through; k++) {
+            assert_true(k < 100000);
+            tv_arena *a = test_arena();
+            tv_arena_fail_at(a, k);
+            trivet_reply *reply = NULL;
+            const int status = tv_door_run(a, &options, 5, words, &reply);
+            through = status == 0;
+            if (!through && reply) {
+                assert_int_equal(status, TV_LIMIT);
+                assert_int_equal(trivet_reply_out_size(reply), 0);
+                assert_true(tv_str_starts(tv_str_of(trivet_reply_err(reply)), TV_S("trivet: ")));
+            } else if (!through) {
+                assert_int_equal(status, TV_SYSTEM);
+            }
+            trivet_reply_free(reply);
+        }
+    }
+}
+
+static void a_small_budget_is_a_limit(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"trivet", "help"};
+    trivet_options options;
+    trivet_defaults(&options);
+    options.budget_bytes = 4096;
+    trivet_reply *reply = NULL;
+    assert_int_equal(trivet_run(&options, 2, words, &reply), TV_LIMIT);
+    assert_string_equal(trivet_reply_err(reply),
+                        "trivet: the request needs more memory than it may take\n");
+    trivet_reply_free(reply);
+}
+
+/* Every row is usable: named, told, and readable in help. */
+static void commands_are_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < tv_n_commands; i++) {
+        const tv_command *c = tv_commands[i];
+        assert_non_null(c->name);
+        assert_non_null(c->summary);
+        assert_non_null(c->usage);
+        assert_non_null(c->run);
+        assert_true(c->min_args <= c->max_args);
+        assert_ptr_equal(tv_command_find(tv_str_of(c->name)), c);
+        tv_option_walk walk = {.command = c};
+        for (const tv_option *row; (row = tv_option_next(&walk));) {
+            tv_option_walk other = {.command = c};
+            size_t same = 0;
+            for (const tv_option *at; (at = tv_option_next(&other));)
+                same += strcmp(at->name, row->name) == 0;
+            if (same != 1)
+                fail_msg("%s: --%s stands twice", c->name, row->name);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_are_answered),
+        cmocka_unit_test(the_locale_chooses_the_language),
+        cmocka_unit_test(older_callers_are_served),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_small_budget_is_a_limit),
+        cmocka_unit_test(commands_are_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
