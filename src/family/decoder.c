@@ -177,6 +177,37 @@ static double bytes_when_stored(const tv_model *m, const tally *t)
     return each > 0 ? m->quant.bytes_per_weight * packed + each * (t->all - packed) : 0;
 }
 
+/* ---- parts that do not run ---- */
+
+static double block_params(const tv_graph *g, uint32_t block)
+{
+    double n = 0;
+    for (size_t i = 0; i < g->n_weights; i++)
+        if (g->weights[i].block == block)
+            n += g->weights[i].elements;
+    return n;
+}
+
+/* A module: one layer of the last kind, a projection of two hidden states to one, three norms. */
+static void mtp_part(tv_arena *a, const tv_decoder *d, const tv_graph *g, tv_model *m)
+{
+    if (!(d->mtp > 0))
+        return;
+    uint32_t last = d->order[d->n_layers - 1] + 1; /* block 0 is the embedding */
+    double each = block_params(g, last) + 2 * d->hidden * d->hidden + 3 * d->hidden;
+    if (d->mtp_embeds)
+        each += 2 * d->vocab * d->hidden;
+    tv_family_part(a, m,
+                   (tv_part){
+                       .name = TV_S("multi-token prediction"),
+                       .params = d->mtp_other ? 0 : d->mtp * each,
+                       .why = TV_TEXT(a, "decoder.mtp",
+                                      N_("{n} module(s) may be in the files; they are not part of "
+                                         "what runs"),
+                                      tv_arg_num("n", TV_ARG_COUNT, d->mtp)),
+                   });
+}
+
 const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d, tv_model *m)
 {
     m->spec = d;
@@ -189,6 +220,7 @@ const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d, 
     m->params = t.all;
     m->active_params = t.active;
     m->embedding_params = t.embedding;
+    mtp_part(a, d, g, m);
     if (s->n_tensors) {
         m->stored_bytes = s->tensor_bytes;
         m->stored_exact = true;

@@ -114,6 +114,9 @@ typedef struct tv_decoder {
     double classes;
     double embed_dropout, residual_dropout, attention_dropout; /* 0: none */
     double side_width, side_vocab; /* per-layer embeddings (Gemma 4): width, rows; 0: none */
+    double mtp;                    /* multi-token prediction modules in the files */
+    bool mtp_other;                /* of layers that the record does not describe */
+    bool mtp_embeds;               /* each with a copy of embedding and head */
     double spare;                  /* parameters that no layer explains (opaque models) */
     double extra_rows;             /* rows of the embedding beyond the head's vocabulary (mllama) */
     const tv_decoder_layer *kinds;

@@ -286,22 +286,15 @@ static void warn_defaults(tv_arena *a, const tv_config *c, tv_model *m)
                 tv_arg_str("type", c->type)));
 }
 
-/* Multi-token prediction modules lie in the files but do not run when the model is served: one
- * layer of the last kind, a projection of two hidden states to one, three norms. */
-static void mtp_part(tv_arena *a, const tv_config *c, tv_model *m)
+/* Multi-token prediction modules: DeepSeek's way stores a copy of embedding and head with each. */
+static void read_mtp(const tv_config *c, tv_decoder *d)
 {
-    double n =
-        tv_config_num(c, "num_nextn_predict_layers|mtp_num_hidden_layers|num_mtp_modules", 0);
-    if (!(n > 0))
-        return;
-    tv_part part = {
-        .name = TV_S("mtp"),
-        .why = TV_TEXT(a, "decoder.mtp",
-                       N_("{n} multi-token prediction layer(s) may be in the files; they are not "
-                          "part of what runs"),
-                       tv_arg_num("n", TV_ARG_COUNT, n)),
-    };
-    tv_family_part(a, m, part);
+    d->mtp = tv_config_num(c, "num_nextn_predict_layers", 0);
+    d->mtp_embeds = d->mtp > 0 && !tv_str_is(c->type, "glm_moe_dsa") &&
+                    tv_config_num(c, "kv_lora_rank|n_routed_experts", 0) > 0;
+    d->mtp_other = tv_config_get(c, "mtp_layers_block_type")->n > 0;
+    if (!(d->mtp > 0))
+        d->mtp = tv_config_num(c, "mtp_num_hidden_layers|num_mtp_modules", 0);
 }
 
 const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *m, tv_decoder *d)
@@ -336,6 +329,8 @@ const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *
     warn_defaults(a, &c, m);
     m->stored = tv_dtype_named(tv_json_str(outer(&c, "torch_dtype|dtype|params_dtype")));
     TV_TRY(tv_decoder_layers(a, &c, k, d));
-    mtp_part(a, &c, m);
+    read_mtp(&c, d);
+    m->quant = tv_quant_of(s);
+    tv_towers_of(a, s, d->hidden, m);
     return NULL;
 }

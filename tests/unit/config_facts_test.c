@@ -215,6 +215,38 @@ static void parameter_counts(void **state)
     print_message("%d of %d parameter counts to the last digit\n", exact, counted);
 }
 
+/* What files hold beside the model, to the last digit: their stated total less ours. */
+static const char *const explained_by_parts[] = {
+    "/GLM-4.5/",         "/GLM-5/",           "/MiMo-7B-Base/",  "/Qwen3-VL-2B-Instruct/",
+    "/Qwen3.5-27B/",     "/Qwen3.5-35B-A3B/", "/gemma3/",        "/llama3-2-11b-vision/",
+    "/llava-1.5-7b-hf/", "/qwen2-vl-7b/",     "/qwen2.5-vl-7b/",
+};
+
+static int explained;
+
+static void check_parts(const one *o)
+{
+    double left = fact_num(o, "stated_parameters") - o->m->params;
+    for (size_t i = 0; i < sizeof explained_by_parts / sizeof *explained_by_parts; i++) {
+        if (!tv_str_has(o->path, tv_str_of(explained_by_parts[i])))
+            continue;
+        explained++;
+        for (size_t k = 0; k < o->m->n_parts; k++)
+            left -= o->m->parts[k].params;
+        if (left != 0)
+            fail_msg("%.*s: %.17g parameters are not explained", TV_FMT(o->path), left);
+    }
+}
+
+static void parts_explain_stated_totals(void **state)
+{
+    (void)state;
+    explained = 0;
+    if (for_each(check_parts))
+        assert_int_equal(explained, sizeof explained_by_parts / sizeof *explained_by_parts);
+    print_message("%d stated totals are the model and its parts to the last digit\n", explained);
+}
+
 static double graph_params(const one *o, tv_phase phase)
 {
     tv_setting set = {
@@ -256,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts_of_every_config),
         cmocka_unit_test(parameter_counts),
+        cmocka_unit_test(parts_explain_stated_totals),
         cmocka_unit_test(graphs_hold_the_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
