@@ -245,13 +245,24 @@ static bool is_generator(tv_str architecture)
     return false;
 }
 
+static unsigned claims_gguf(const tv_source *s)
+{
+    static const char *const encoders[] = {
+        "bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2",     "neo-bert", "modern-bert",
+        "t5",   "t5encoder",  "clip",           "wavtokenizer-dec", NULL};
+    tv_str arch = tv_json_str(tv_json_get(s->metadata, "general.architecture"));
+    if (tv_decoder_knows_arch(arch))
+        return 90;
+    return arch.n && !tv_family_in(arch, encoders) ? 20 : 0;
+}
+
 static unsigned claims(const tv_source *s)
 {
     tv_str stated = tv_json_str(tv_json_get(s->config, "family"));
     if (s->kind == TV_SOURCE_PARAMS || tv_family_in(stated, other_families))
         return 0;
     if (s->kind == TV_SOURCE_GGUF)
-        return 0;
+        return claims_gguf(s);
     if (!s->config || s->config->type != TV_JSON_OBJECT)
         return 0;
     if (tv_str_is(stated, "decoder"))
@@ -275,8 +286,14 @@ static unsigned claims(const tv_source *s)
 static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
 {
     tv_decoder *d = tv_new(a, tv_decoder, 1);
-    TV_TRY(tv_decoder_from_config(a, s, m, d));
-    return tv_decoder_finish(a, s, d, m);
+    if (s->kind == TV_SOURCE_GGUF)
+        TV_TRY(tv_decoder_from_gguf(a, s, m, d));
+    else
+        TV_TRY(tv_decoder_from_config(a, s, m, d));
+    TV_TRY(tv_decoder_finish(a, s, d, m));
+    if (s->n_tensors)
+        tv_decoder_compare_files(a, s, d, m);
+    return NULL;
 }
 
 const tv_family tv_family_decoder = {

@@ -208,10 +208,15 @@ const tv_err *tv_decoder_layers(tv_arena *a, const tv_config *c, const tv_decode
 const tv_err *tv_decoder_from_gguf(tv_arena *a, const tv_source *s, tv_model *m,
                                    tv_decoder *d) TV_CHECKED;
 
+bool tv_decoder_knows_arch(tv_str arch);
+
 /* Quantisation stated in config.json or beside it. */
 tv_quant tv_quant_of(const tv_source *s);
 /* Parameters of a vision or audio tower and its projector; adds parts to the model. */
 void tv_towers_of(tv_arena *a, const tv_source *s, double text_hidden, tv_model *m);
+
+/* Sorts the tensors of the files into the model and what is beside it; warns where they differ. */
+void tv_decoder_compare_files(tv_arena *a, const tv_source *s, const tv_decoder *d, tv_model *m);
 
 /* Fills the model's shape from the record, counts its parameters and hangs the record in. */
 const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d,

@@ -210,7 +210,7 @@ static bool window_by_period(const plan *p, size_t i)
 {
     const tv_config *c = p->c;
     double period = tv_config_num(c, "sliding_window_pattern|_sliding_window_pattern", 0);
-    if (tv_str_is(c->type, "gemma2"))
+    if (tv_str_is(c->type, "gemma2") || tv_str_is(c->type, "gpt_oss"))
         return i % 2 == 0;
     if (!(period > 0) && tv_str_starts(c->type, TV_S("gemma3")))
         period = 6;
@@ -628,6 +628,7 @@ static void block_variant(const plan *p, const tv_json *block, tv_decoder_layer 
     }
     if (mult > 0) /* two thirds of the multiple, rounded up to 256 */
         layer->mlp.inter = ceil(floor(2 * mult * p->d->hidden / 3) / 256) * 256;
+    layer->mlp.inter = tv_json_num(tv_json_get(ffn, "intermediate_size"), layer->mlp.inter);
     if (tv_json_bool(tv_json_get(ffn, "no_op"), false)) {
         layer->mlp = (tv_decoder_mlp){0};
         layer->pre_mlp = false;

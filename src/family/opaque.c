@@ -98,8 +98,8 @@ static unsigned claims(const tv_source *s)
 {
     if (s->kind == TV_SOURCE_PARAMS)
         return 100;
-    bool alone = !s->config && s->n_tensors > 0;
-    return alone && s->kind == TV_SOURCE_SAFETENSORS ? 10 : 0;
+    bool alone = !s->config && s->kind == TV_SOURCE_SAFETENSORS;
+    return alone && tensor_elements(s) >= LEAST_PARAMS ? 10 : 0;
 }
 
 static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)

@@ -140,11 +140,183 @@ static void opaque_totals(void **state)
     tv_arena_close(a);
 }
 
+/* ---- GGUF: the published converters' expected key-values ---- */
+
+typedef struct gguf_case {
+    const char *file;
+    double params;
+} gguf_case;
+
+/* Totals: the same models' configurations, or general.parameter_count where the file has it. */
+static const gguf_case gguf_cases[] = {
+    {"Meta-Llama-3-8B-Instruct", 8030261248.0},
+    {"Mixtral-8x7B-Instruct-v0.1", 46702792704.0},
+    {"Phi-3-mini-128k-instruct", 3821079552.0},
+    {"Qwen2.5-0.5B-Instruct", 494032768.0},
+    {"c4ai-command-r-v01", 34980831232.0},
+    {"gemma-2-2b-it", 2614341888.0},
+    {"gemma-2b-it", 2506172416.0},
+    {"granite-3.0-2b-base", 2533525504.0},
+};
+
+static int tensor_order(const void *x, const void *y)
+{
+    return tv_str_cmp(((const tv_tensor *)x)->name, ((const tv_tensor *)y)->name);
+}
+
+/* The files write every value as a text; names of tensors stand among the keys. */
+static tv_source gguf_source(tv_arena *a, const tv_json *doc)
+{
+    tv_json *keys = tv_new(a, tv_json, doc->n + 1);
+    tv_tensor *tensors = tv_new(a, tv_tensor, doc->n + 1);
+    tv_source s = {.kind = TV_SOURCE_GGUF, .tensors = tensors};
+    for (size_t i = 0; i < doc->n; i++) {
+        keys[i] = doc->items[i];
+        tv_double_read v = tv_str_double(keys[i].s);
+        if (v.ok && keys[i].s.n < 16) {
+            keys[i].type = TV_JSON_NUMBER;
+            keys[i].number = v.v;
+        }
+        if (tv_str_ends(keys[i].key, TV_S(".weight")) || tv_str_ends(keys[i].key, TV_S(".bias")))
+            tensors[s.n_tensors++].name = keys[i].key;
+    }
+    qsort(tensors, s.n_tensors, sizeof *tensors, tensor_order);
+    tv_json *metadata = tv_new(a, tv_json, 1);
+    *metadata = (tv_json){.type = TV_JSON_OBJECT, .items = keys, .n = doc->n};
+    s.metadata = metadata;
+    return s;
+}
+
+static void gguf_keys(void **state)
+{
+    (void)state;
+    if (!test_shared("models/gguf/expected-kv-ollama/gemma-2b-it.json"))
+        return;
+    for (size_t i = 0; i < sizeof gguf_cases / sizeof *gguf_cases; i++) {
+        tv_arena *a = test_arena();
+        const tv_json *doc;
+        const tv_model *m;
+        tv_str path = tv_str_join(a, TV_S("../shared/data/models/gguf/expected-kv-ollama/"),
+                                  tv_str_join(a, tv_str_of(gguf_cases[i].file), TV_S(".json")));
+        assert_ok(a, tv_json_parse_file(a, path, &doc));
+        tv_source s = gguf_source(a, doc);
+        assert_ok(a, tv_family_model(a, &s, &m));
+        if (m->params != gguf_cases[i].params)
+            fail_msg("%s: %.17g parameters", gguf_cases[i].file, m->params);
+        tv_arena_close(a);
+    }
+}
+
+/* ---- tensors beside a configuration ---- */
+
+static double part_params(const tv_model *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (tv_str_is(m->parts[i].name, name))
+            return m->parts[i].params;
+    return 0;
+}
+
+static const tv_model *with_tensors(tv_arena *a, tv_tensor *tensors, size_t n)
+{
+    const tv_source *read;
+    const tv_model *m;
+    assert_ok(a, tv_read_model(a, TV_S("tests/models/decoder/smollm2-360m-layers"), &read));
+    tv_source s = *read;
+    for (size_t i = 0; i < n; i++) {
+        tensors[i].dtype = tensors[i].dtype ? tensors[i].dtype : TV_BF16;
+        tensors[i].rank = 2;
+        tensors[i].bytes = tensors[i].elements * 2;
+        s.tensor_bytes += (double)tensors[i].bytes;
+    }
+    s.tensors = tensors;
+    s.n_tensors = n;
+    assert_ok(a, tv_family_model(a, &s, &m));
+    return m;
+}
+
+static void files_beside_the_configuration(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    world w = model_of("smollm2-360m-layers");
+    uint64_t all = (uint64_t)w.m->params;
+    tv_tensor tensors[] = {
+        {.name = TV_S("lm_head.weight"), .elements = 960000},
+        {.name = TV_S("model.embed_tokens.weight"), .elements = all},
+        {.name = TV_S("model.layers.0.self_attn.q_proj.weight_scale"), .elements = 7},
+        {.name = TV_S("model.layers.0.self_attn.rotary_emb.inv_freq"), .elements = 32},
+        {.name = TV_S("model.layers.2.eh_proj.weight"), .elements = 5},
+        {.name = TV_S("visual.blocks.0.weight"), .elements = 11},
+    };
+    const size_t n = sizeof tensors / sizeof *tensors;
+    const tv_model *m = with_tensors(a, tensors, n);
+    assert_true(m->params == w.m->params && m->stored_exact && m->stored == TV_BF16);
+    assert_true(m->stored_bytes == 2.0 * (960000 + (double)all + 7 + 32 + 5 + 11));
+    assert_true(part_params(m, "head copy") == 960000);
+    assert_true(part_params(m, "scales") == 7);
+    assert_true(part_params(m, "buffers") == 32);
+    assert_true(part_params(m, "multi-token prediction") == 5);
+    assert_true(part_params(m, "vision tower") == 11);
+    assert_int_equal(m->n_warnings, 0);
+    tensors[1].elements -= 960; /* a norm is missing: said */
+    assert_int_equal(with_tensors(a, tensors, n)->n_warnings, 1);
+    tv_arena_close(w.a);
+    tv_arena_close(a);
+}
+
+/* ---- what is kept between tokens ---- */
+
+typedef struct cache_case {
+    const char *folder;
+    uint32_t block;
+    double kv_width, kv_heads;
+} cache_case;
+
+static const cache_case caches[] = {
+    {"llama-8b-layers", 1, 2048, 8}, {"gemma-2b-layers", 1, 512, 1}, {"gpt2-layers", 1, 1536, 12},
+    {"latent-experts", 1, 144, 0}, /* kv_lora_rank + qk_rope_head_dim, whole on every rank */
+    {"latent-experts", 2, 144, 0},
+};
+
+static void cache_widths(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        world w = model_of(caches[i].folder);
+        tv_setting set = training(pure, 64);
+        set.phase = TV_PHASE_DECODE;
+        const tv_block *b = &graph_of(&w, &set)->blocks[caches[i].block];
+        assert_true(b->kv_width == caches[i].kv_width);
+        assert_true(b->kv_heads == caches[i].kv_heads);
+        tv_arena_close(w.a);
+    }
+}
+
+/* Bytes of cache that a decoded token reads per cached token: the cache's own width. */
+static void decode_reads_the_cache(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        world w = model_of(caches[i].folder);
+        tv_setting set = training(pure, 64);
+        set.phase = TV_PHASE_DECODE;
+        const tv_graph *g = graph_of(&w, &set);
+        const tv_block *b = &g->blocks[caches[i].block];
+        double read = 0;
+        for (uint32_t o = b->first_op; o < b->first_op + b->n_ops; o++)
+            read += g->ops[o].kv_read_bytes.c;
+        assert_close(read, 2 * caches[i].kv_width, 1e-12);
+        tv_arena_close(w.a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saved_activations),
-        cmocka_unit_test(opaque_totals),
+        cmocka_unit_test(saved_activations), cmocka_unit_test(opaque_totals),
+        cmocka_unit_test(gguf_keys),         cmocka_unit_test(files_beside_the_configuration),
+        cmocka_unit_test(cache_widths),      cmocka_unit_test(decode_reads_the_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
