@@ -230,6 +230,61 @@ const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d, 
     return NULL;
 }
 
+/* ---- sane numbers ---- */
+
+#define MOST 1e9 /* no width or count of a model reaches it; products of three stay exact enough   \
+                  */
+
+static bool sane(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(v[i] >= 0 && v[i] <= MOST))
+            return false;
+    return true;
+}
+
+static bool sane_mix(const tv_decoder_mix *m)
+{
+    const double v[] = {m->heads,       m->kv_heads,     m->head_dim,
+                        m->v_dim,       m->window,       m->q_rank,
+                        m->kv_rank,     m->rope_dim,     m->index_heads,
+                        m->index_dim,   m->index_keys,   m->out_rank,
+                        m->out_groups,  m->compress,     m->inner,
+                        m->state,       m->conv,         m->dt_rank,
+                        m->groups,      m->scan_heads,   m->key_heads,
+                        m->key_dim,     m->value_dim,    m->filter_conv,
+                        m->tower_width, m->tower_tokens, m->head_dim - m->rope_dim};
+    bool attends = m->kind == TV_MIX_ATTENTION || m->kind == TV_MIX_LATENT ||
+                   m->kind == TV_MIX_CROSS || m->kind == TV_MIX_COMPRESSED;
+    bool scans = m->kind != TV_MIX_NONE && !attends;
+    return sane(v, sizeof v / sizeof *v) && (!attends || (m->heads >= 1 && m->head_dim >= 1)) &&
+           (!scans || m->inner >= 1) && (m->kind != TV_MIX_COMPRESSED || m->out_groups >= 1);
+}
+
+static bool sane_layer(const tv_decoder_layer *l)
+{
+    const tv_decoder_mlp *m = &l->mlp;
+    const double v[] = {m->inter,        m->experts, m->top_k, m->expert_inter,
+                        m->shared_inter, m->latent,  l->extra, l->side_input};
+    return sane(v, sizeof v / sizeof *v) && sane_mix(&l->mix) && l->streams >= 0 &&
+           l->streams <= 16 && (m->experts == 0 || m->top_k <= m->experts);
+}
+
+static const tv_err *check_numbers(tv_arena *a, const tv_source *s, const tv_decoder *d)
+{
+    const double v[] = {d->hidden,  d->vocab,      d->embed_width, d->positions,
+                        d->max_seq, d->classes,    d->side_width,  d->side_vocab,
+                        d->mtp,     d->extra_rows, d->token_types};
+    bool ok = d->n_layers > 0 && sane(v, sizeof v / sizeof *v) && d->hidden >= 1;
+    for (uint32_t i = 0; ok && i < d->n_kinds; i++)
+        ok = sane_layer(&d->kinds[i]);
+    if (ok)
+        return NULL;
+    return tv_in_file(TV_FAIL0(a, TV_INPUT, "decoder.numbers",
+                               N_("a width or a count of the configuration makes no sense")),
+                      s->path);
+}
+
 /* ---- the row ---- */
 
 static const char *const other_families[] = {"encoder",   "encoder-decoder", "cnn",
@@ -290,6 +345,7 @@ static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
         TV_TRY(tv_decoder_from_gguf(a, s, m, d));
     else
         TV_TRY(tv_decoder_from_config(a, s, m, d));
+    TV_TRY(check_numbers(a, s, d));
     TV_TRY(tv_decoder_finish(a, s, d, m));
     if (s->n_tensors)
         tv_decoder_compare_files(a, s, d, m);
