@@ -232,8 +232,9 @@ const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d, 
 
 /* ---- sane numbers ---- */
 
-#define MOST 1e9 /* no width or count of a model reaches it; products of three stay exact enough   \
-                  */
+#define MOST                                                                                       \
+    1e9 /* no width or count of a model reaches it; products of three stay exact enough            \
+         */
 
 static bool sane(const double *v, size_t n)
 {

@@ -182,6 +182,7 @@ typedef struct tv_decoder_class {
 } tv_decoder_class;
 
 const tv_decoder_class *tv_decoder_class_of(tv_str type);
+bool tv_decoder_not_modelled(tv_str type);
 const tv_decoder_class *tv_decoder_class_of_architecture(tv_str architecture);
 
 /* A configuration with its nested text part found. */

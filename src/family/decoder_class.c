@@ -14,7 +14,6 @@ static const tv_decoder_class classes[] = {
     {"arcee", "Arcee", TV_TRAIT_PLAIN_MLP, TV_ACT_RELU2, TV_QK_NONE, 0, 0, 0},
     {"baichuan", "Baichuan", TV_TRAIT_FUSED_QKV, TV_ACT_SILU, TV_QK_NONE, 0, 0, 0},
     {"bamba", "Bamba", RMS, TV_ACT_SILU, TV_QK_NONE, 0, 0, 0},
-    {"bitnet", "BitNet", TV_TRAIT_TIED, TV_ACT_RELU2, TV_QK_NONE, 0, 0, 0},
     {"bloom", "Bloom",
      GPT | TV_TRAIT_TIED | TV_TRAIT_FUSED_QKV | TV_TRAIT_EMBED_NORM | TV_TRAIT_NO_ROPE |
          TV_TRAIT_NO_KERNEL,
@@ -49,7 +48,6 @@ static const tv_decoder_class classes[] = {
      TV_TRAIT_LAYER_NORM | TV_TRAIT_PLAIN_MLP | TV_TRAIT_TIED | TV_TRAIT_PARALLEL |
          TV_TRAIT_FUSED_QKV,
      TV_ACT_GELU, TV_QK_NONE, 65024, 4, 0},
-    {"falcon_h1", "FalconH1", RMS, TV_ACT_SILU, TV_QK_NONE, 0, 0, 0},
     {"gemma", "Gemma", GEMMA, TV_ACT_GELU, TV_QK_NONE, 256000, 0, 0},
     {"gemma2", "Gemma2", GEMMA | TV_TRAIT_POST_NORMS, TV_ACT_GELU, TV_QK_NONE, 256000, 0, 0},
     {"gemma3", "Gemma3", GEMMA | TV_TRAIT_POST_NORMS, TV_ACT_GELU, TV_QK_HEAD, 262208, 0, 0},
@@ -178,6 +176,18 @@ static const tv_decoder_class classes[] = {
     {"xverse", "Xverse", RMS, TV_ACT_SILU, TV_QK_NONE, 0, 0, 0},
     {"yuan", "Yuan", TV_TRAIT_TIED, TV_ACT_SILU, TV_QK_NONE, 135040, 0, 0},
 };
+
+/* Classes whose layers the record cannot describe: an answer about them would be wrong. */
+static const char *const not_modelled[] = {
+    "bitnet",     "falcon_h1",       "gemma3n", "gemma3n_text", "minimax",
+    "minimax_m1", "minimax_text_01", "rwkv",    "rwkv5",        "rwkv6",
+    "rwkv7",      "xlstm",           "zamba",   "zamba2",       NULL,
+};
+
+bool tv_decoder_not_modelled(tv_str type)
+{
+    return tv_family_in(type, not_modelled);
+}
 
 const tv_decoder_class *tv_decoder_class_of(tv_str type)
 {

@@ -263,9 +263,9 @@ static double layer_count(const tv_config *c)
 {
     double n = tv_config_num(c, "num_hidden_layers|num_layers|n_layer|n_layers",
                              sizes_of(c->type)->layers);
-    if (!(n > 0))
+    if (n == 0)
         n = (double)tv_config_get(c, "layers_block_type|layer_types|block_configs")->n;
-    if (!(n > 0))
+    if (n == 0)
         n = (double)tv_config_str(c, "hybrid_override_pattern").n;
     return n;
 }
@@ -300,6 +300,11 @@ static void read_mtp(const tv_config *c, tv_decoder *d)
 const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *m, tv_decoder *d)
 {
     tv_config c = tv_config_of(s);
+    if (tv_decoder_not_modelled(c.type))
+        return tv_in_file(TV_FAIL(a, TV_UNSUPPORTED, "decoder.class",
+                                  N_("the layers of class {type} are not modelled"),
+                                  tv_arg_str("type", c.type)),
+                          s->path);
     const tv_decoder_class *k = choose_class(a, &c, m);
     const class_sizes *sizes = sizes_of(c.type);
     double layers = layer_count(&c);

@@ -26,7 +26,7 @@ static bool contains(const tv_json *list, double v)
 
 static double or_else(double v, double fallback)
 {
-    return v > 0 ? v : fallback;
+    return v != 0 ? v : fallback; /* senseless ones are refused later */
 }
 
 /* Bits per configuration: a number, a list per layer, or absent. */
@@ -127,7 +127,7 @@ static void attention_biases(const plan *p, tv_decoder_mix *mix)
         mix->out_bias = qkv_only ? mix->out_bias : mix->qkv_bias;
     }
     mix->qkv_bias = tv_config_bool(c, "add_qkv_bias|qkv_bias|use_qkv_bias", mix->qkv_bias);
-    mix->out_bias = tv_config_bool(c, "add_bias_linear", mix->out_bias);
+    mix->out_bias = tv_config_bool(c, "add_bias_linear|attention_out_bias", mix->out_bias);
     if (tv_str_is(c->type, "mpt") && tv_config_bool(c, "no_bias", true))
         mix->qkv_bias = mix->out_bias = false;
 }
@@ -327,12 +327,20 @@ static double dense_width(const plan *p)
                              "intermediate_size|ffn_dim|n_inner|ff_intermediate_size|"
                              "ffn_hidden_size|ffn_config.ffn_hidden_size",
                              0);
-    if (!(w > 0) && tv_config_num(c, "expansion_ratio", 0) > 0)
+    if (w == 0 && tv_config_num(c, "expansion_ratio", 0) > 0)
         w = tv_config_num(c, "expansion_ratio", 0) * p->d->hidden;
-    if (!(w > 0))
+    if (w == 0)
         w = p->k->inter_of_hidden * p->d->hidden;
-    if (!(w > 0) && p->d->hidden == 4096 && tv_str_is(c->type, "llama"))
+    if (w == 0 && p->d->hidden == 4096 && tv_str_is(c->type, "llama"))
         w = 11008; /* the class default, met in nested configurations */
+    if (tv_config_bool(c, "block_auto_adjust_ff_dim", false)) { /* LFM2: two thirds, rounded up */
+        double unit = or_else(tv_config_num(c, "block_multiple_of", 0), 256);
+        w = floor(2 * w / 3) * tv_config_num(c, "block_ffn_dim_multiplier", 1);
+        w = ceil(floor(w) / unit) * unit;
+    }
+    if (tv_str_is(c->type, "granitemoehybrid") && !(tv_config_num(c, "num_local_experts", 0) > 0))
+        w = tv_config_num(c, "shared_intermediate_size",
+                          w); /* then the shared MLP is the only one */
     bool half = (p->k->traits & TV_TRAIT_HALF_INTER) &&
                 tv_json_is_num(tv_config_get(c, "intermediate_size"));
     return half ? w / 2 : w;

@@ -311,12 +311,130 @@ static void decode_reads_the_cache(void **state)
     }
 }
 
+/* ---- arithmetic ---- */
+
+/* Two operations per token and element of every matrix; embeddings are looked up. */
+static void flop_of_matrices(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"llama-8b-layers", "mistral-7b-layers", "qwen3-8b-layers",
+                                          "gpt2-layers"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        world w = model_of(folders[i]);
+        tv_setting set = training(pure, 256);
+        const tv_graph *g = graph_of(&w, &set);
+        double flop = 0, matrices = 0;
+        for (size_t o = 0; o < g->n_order; o++) {
+            const tv_block *b = &g->blocks[g->order[o]];
+            for (uint32_t k = b->first_op; k < b->first_op + b->n_ops; k++)
+                if (g->ops[k].kind == TV_OP_GEMM)
+                    flop += tv_form_at(g->ops[k].flop, 1, 0);
+            for (uint32_t k = b->first_weight; k < b->first_weight + b->n_weights; k++)
+                if (g->weights[k].role == TV_WEIGHT_MATRIX || g->weights[k].role == TV_WEIGHT_HEAD)
+                    matrices += g->weights[k].elements;
+        }
+        if (strcmp(folders[i], "gpt2-layers") == 0) /* its head is the embedding */
+            matrices += w.m->vocab * w.m->hidden;
+        assert_close(flop, 2 * 256 * matrices, 1e-12);
+        tv_arena_close(w.a);
+    }
+}
+
+/* ---- refusals ---- */
+
+typedef struct refusal {
+    const char *json, *text;
+    tv_code code;
+} refusal;
+
+static const refusal refusals[] = {
+    {"{\"model_type\":\"llama\",\"num_hidden_layers\":-1}",
+     "test: the number of layers of -1.000 makes no sense", TV_INPUT},
+    {"{\"model_type\":\"qwen3\",\"num_hidden_layers\":2}",
+     "test: the configuration does not state the hidden size", TV_INPUT},
+    {"{\"model_type\":\"llama\",\"num_hidden_layers\":5000}", "5,000 layers are more than 4,096",
+     TV_LIMIT},
+    {"{\"model_type\":\"qwen3\",\"num_hidden_layers\":2,\"hidden_size\":64}",
+     "the configuration does not state the attention heads", TV_INPUT},
+    {"{\"model_type\":\"llama\",\"intermediate_size\":-5}",
+     "test: a width or a count of the configuration makes no sense", TV_INPUT},
+    {"{\"model_type\":\"rwkv7\",\"num_hidden_layers\":2,\"hidden_size\":64,"
+     "\"num_attention_heads\":2,\"vocab_size\":9}",
+     "test: the layers of class rwkv7 are not modelled", TV_UNSUPPORTED},
+};
+
+static void refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        tv_arena *a = test_arena();
+        const tv_source *s;
+        const tv_model *m;
+        assert_ok(a, tv_read_description(a, TV_S("test"), tv_str_of(refusals[i].json), &s));
+        const tv_err *e = tv_family_model(a, s, &m);
+        assert_non_null(e);
+        tv_buf b = tv_buf_in(a);
+        tv_put_err(&b, TV_EN, e);
+        assert_str(tv_str_trim(tv_buf_str(&b)), refusals[i].text);
+        assert_int_equal(e->code, refusals[i].code);
+        tv_arena_close(a);
+    }
+}
+
+/* ---- storage stated by a configuration ---- */
+
+typedef struct quant_case {
+    const char *json; /* of quantization_config */
+    double bytes_per_weight;
+    tv_dtype dtype;
+    bool experts_only;
+} quant_case;
+
+static const quant_case quants[] = {
+    {"{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}", 1 + 4.0 / 16384, TV_F8_E4M3,
+     false},
+    {"{\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":128}", 0.51953125, TV_U4, false},
+    {"{\"quant_method\":\"awq\",\"bits\":4,\"group_size\":64}", 0.5390625, TV_U4, false},
+    {"{\"quant_method\":\"mxfp4\",\"modules_to_not_convert\":[\"model.layers.*.self_attn\"]}",
+     0.53125, TV_MXFP4, true},
+    {"{\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true}", 0.5625, TV_NF4, false},
+    {"{\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true,"
+     "\"bnb_4bit_use_double_quant\":true}",
+     0.515869140625, TV_NF4, false},
+    {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"}", 0.5625, TV_NVFP4, false},
+    {"{\"quant_method\":\"compressed-tensors\",\"ignore\":[\"re:.*self_attn.*\"],"
+     "\"config_groups\":{\"group_0\":{\"weights\":{\"num_bits\":4,\"type\":\"int\","
+     "\"group_size\":32,\"symmetric\":true}}}}",
+     0.5625, TV_I4, true},
+    {"{\"quant_method\":\"something-new\"}", 0, TV_DTYPE_UNKNOWN, false},
+};
+
+static void quantised_storage(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof quants / sizeof *quants; i++) {
+        tv_arena *a = test_arena();
+        const tv_source *s;
+        const tv_model *m;
+        tv_str text = tv_str_join(a, TV_S("{\"model_type\":\"llama\",\"quantization_config\":"),
+                                  tv_str_join(a, tv_str_of(quants[i].json), TV_S("}")));
+        assert_ok(a, tv_read_description(a, TV_S("test"), text, &s));
+        assert_ok(a, tv_family_model(a, s, &m));
+        assert_close(m->quant.bytes_per_weight, quants[i].bytes_per_weight, 1e-12);
+        assert_int_equal(m->quant.dtype, quants[i].dtype);
+        assert_int_equal(m->quant.experts_only, quants[i].experts_only);
+        tv_arena_close(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saved_activations), cmocka_unit_test(opaque_totals),
         cmocka_unit_test(gguf_keys),         cmocka_unit_test(files_beside_the_configuration),
         cmocka_unit_test(cache_widths),      cmocka_unit_test(decode_reads_the_cache),
+        cmocka_unit_test(flop_of_matrices),  cmocka_unit_test(refused),
+        cmocka_unit_test(quantised_storage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
