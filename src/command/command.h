@@ -41,8 +41,17 @@ typedef struct tv_standing_options {
 extern const tv_option tv_standing_rows[];
 extern const size_t tv_n_standing_rows;
 
+/* What the program is for: a msgid. */
+extern const char *const tv_program_summary;
+
+/* An option's help with its words and with what is taken otherwise. */
+void tv_put_option_help(tv_buf *b, tv_lang lang, const tv_option *row);
+
 /* Help for one command, or for the program when command is NULL. */
-void tv_put_help(tv_buf *b, tv_lang lang, int width, const tv_command *command);
+void tv_put_help(const tv_request *r, tv_buf *b, const tv_command *command);
+
+/* "size MODEL [JOB]": the command with the words that follow it. */
+tv_str tv_command_form(tv_arena *a, const tv_command *command);
 
 /* Every option row of a command: its own groups, then the standing ones. */
 typedef struct tv_option_walk {

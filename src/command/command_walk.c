@@ -72,6 +72,15 @@ const tv_err *tv_command_unknown(tv_arena *a, tv_str name)
     return tv_hint(e, TV_TEXT0("usage.see-commands", N_("trivet help lists the commands.")));
 }
 
+tv_str tv_command_form(tv_arena *a, const tv_command *command)
+{
+    tv_buf b = tv_buf_in(a);
+    tv_puts(&b, command->name);
+    tv_puts(&b, *command->usage ? " " : "");
+    tv_puts(&b, command->usage);
+    return tv_buf_str(&b);
+}
+
 const tv_option *tv_option_next(tv_option_walk *walk)
 {
     const size_t n_groups = walk->command ? walk->command->n_groups : 0;

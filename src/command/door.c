@@ -105,12 +105,8 @@ static const tv_err *check_words(tv_request *r, const call *c)
     const tv_command *command = c->command;
     if (c->args.n >= command->min_args && c->args.n <= command->max_args)
         return NULL;
-    tv_buf form = tv_buf_in(r->a);
-    tv_puts(&form, command->name);
-    tv_puts(&form, *command->usage ? " " : "");
-    tv_puts(&form, command->usage);
     const tv_text hint = TV_TEXT(r->a, "usage.form", N_("Usage: trivet {form}"),
-                                 tv_arg_str("form", tv_buf_str(&form)));
+                                 tv_arg_str("form", tv_command_form(r->a, command)));
     if (c->args.n > command->max_args)
         return tv_hint(TV_FAIL(r->a, TV_USAGE, "usage.extra-word", N_("unexpected \"{word}\""),
                                tv_arg_str("word", c->args.v[command->max_args])),
@@ -132,7 +128,7 @@ static const tv_err *run_command(tv_request *r, call *c, int argc, const char *c
     if (e)
         return e;
     if (c->standing.help) {
-        tv_put_help(r->out, r->lang, r->width, c->command);
+        tv_put_help(r, r->out, c->command);
         return NULL;
     }
     if (c->standing.version) {
@@ -158,7 +154,7 @@ static const tv_err *serve(tv_request *r, call *c, int argc, const char *const *
     }
     if (used >= argc) {
         const bool asked = c->standing.help;
-        tv_put_help(asked ? r->out : r->err, r->lang, r->width, NULL);
+        tv_put_help(r, asked ? r->out : r->err, NULL);
         return asked ? NULL
                      : TV_FAIL0(r->a, TV_USAGE, "usage.no-command", N_("no command was named"));
     }

@@ -10,7 +10,7 @@ static const tv_err *run(tv_request *r, const void *options, const tv_args *args
         if (!command)
             return tv_command_unknown(r->a, args->v[0]);
     }
-    tv_put_help(r->out, r->lang, r->width, command);
+    tv_put_help(r, r->out, command);
     return NULL;
 }
 

@@ -2,134 +2,111 @@
 #include "command.h"
 
 #include "base/message.h"
-#include "base/wrap.h"
+#include "report/report.h"
 
-enum { help_column = 24 };
+/* Labels are at least this wide, so that the groups of one page line up. */
+enum { label_columns = 22 };
 
-typedef struct page {
-    tv_buf *b;
-    tv_lang lang;
-    size_t width;
-} page;
+const char *const tv_program_summary =
+    N_("which GPU a model needs, how many, set how, and why it is slow");
 
-static tv_str said(const page *p, const char *msgid)
+static const tv_column entry_columns[] = {{0}, {.flex = true}};
+
+static tv_table entry_table(void)
 {
-    return tv_str_of(tv_message(p->lang, msgid));
+    return (tv_table){
+        .columns = entry_columns,
+        .n_columns = sizeof entry_columns / sizeof *entry_columns,
+    };
 }
 
-static void put_heading(const page *p, const char *msgid)
-{
-    tv_putc(p->b, '\n');
-    tv_put(p->b, said(p, msgid));
-    tv_putc(p->b, '\n');
-}
-
-/* "  left           right, wrapped in its own column" */
-static void put_entry(const page *p, tv_str left, tv_str right)
-{
-    tv_puts(p->b, "  ");
-    size_t at = 2 + tv_columns(left);
-    tv_put(p->b, left);
-    if (at + 2 > help_column) {
-        tv_putc(p->b, '\n');
-        at = 0;
-    }
-    tv_put_repeat(p->b, TV_S(" "), help_column - at);
-    tv_put_wrapped(p->b, right, help_column, help_column, p->width);
-    tv_putc(p->b, '\n');
-}
-
-static tv_str option_words(tv_arena *a, const tv_option *row)
+static void add_entry(tv_arena *a, tv_table *t, tv_str label, tv_str text)
 {
     tv_buf b = tv_buf_in(a);
-    for (int v = 0; v < row->n_words; v++) {
-        const char *word = row->word(v);
-        if (!word || !*word)
-            continue;
-        tv_puts(&b, b.n ? ", " : "");
-        tv_puts(&b, word);
+    tv_put(&b, label);
+    const int columns = tv_width(label);
+    tv_put_repeat(&b, TV_S(" "), columns < label_columns ? (size_t)(label_columns - columns) : 0);
+    tv_table_add(a, t, TV_PLAIN, tv_buf_str(&b));
+    tv_table_add(a, t, TV_PLAIN, text);
+}
+
+void tv_put_option_help(tv_buf *b, tv_lang lang, const tv_option *row)
+{
+    tv_puts(b, tv_message(lang, row->help));
+    if (row->kind == TV_OPTION_WORD) {
+        tv_puts(b, tv_message(lang, N_(": ")));
+        tv_put(b, tv_option_words(b->a, row, TV_S(", ")));
     }
+    if (row->otherwise)
+        tv_put_text(b, lang,
+                    TV_TEXT(b->a, "help.otherwise", N_(" (otherwise: {value})"),
+                            tv_arg_word("value", row->otherwise)));
+}
+
+static tv_str option_label(tv_arena *a, const tv_option *row)
+{
+    tv_buf b = tv_buf_in(a);
+    if (row->letter) {
+        tv_putc(&b, '-');
+        tv_putc(&b, row->letter);
+        tv_puts(&b, ", ");
+    }
+    tv_puts(&b, "--");
+    tv_puts(&b, row->name);
+    const char *value = tv_option_value(row);
+    tv_puts(&b, value ? " " : "");
+    tv_puts(&b, value ? value : "");
     return tv_buf_str(&b);
 }
 
-static void put_option(const page *p, const tv_option *row)
-{
-    tv_arena *a = p->b->a;
-    tv_buf left = tv_buf_in(a);
-    if (row->letter) {
-        tv_putc(&left, '-');
-        tv_putc(&left, row->letter);
-        tv_puts(&left, ", ");
-    }
-    tv_puts(&left, "--");
-    tv_puts(&left, row->name);
-    const char *value = tv_option_value(row);
-    if (value) {
-        tv_putc(&left, ' ');
-        tv_puts(&left, value);
-    }
-    tv_buf right = tv_buf_in(a);
-    tv_put(&right, said(p, row->help));
-    if (row->kind == TV_OPTION_WORD) {
-        tv_puts(&right, ": ");
-        tv_put(&right, option_words(a, row));
-    }
-    if (row->otherwise)
-        tv_put_text(&right, p->lang,
-                    TV_TEXT(a, "help.otherwise", N_(" (otherwise: {value})"),
-                            tv_arg_word("value", row->otherwise)));
-    put_entry(p, tv_buf_str(&left), tv_buf_str(&right));
-}
-
-static void put_options(const page *p, const char *title, const tv_option *rows, size_t n)
+static void put_options(const tv_page *page, const char *title, const tv_option *rows, size_t n)
 {
     if (n == 0)
         return;
-    put_heading(p, title);
-    for (size_t i = 0; i < n; i++)
-        put_option(p, &rows[i]);
-}
-
-static void put_paragraph(const page *p, const char *msgid)
-{
-    tv_putc(p->b, '\n');
-    tv_put_wrapped(p->b, said(p, msgid), 0, 0, p->width);
-    tv_putc(p->b, '\n');
-}
-
-static void put_usage(const page *p, const tv_command *command)
-{
-    tv_put(p->b, said(p, N_("Usage: ")));
-    tv_puts(p->b, "trivet ");
-    tv_puts(p->b, command ? command->name : "COMMAND ...");
-    if (command && *command->usage) {
-        tv_putc(p->b, ' ');
-        tv_puts(p->b, command->usage);
+    tv_arena *a = page->b->a;
+    tv_table t = entry_table();
+    for (size_t i = 0; i < n; i++) {
+        tv_buf text = tv_buf_in(a);
+        tv_put_option_help(&text, page->lang, &rows[i]);
+        add_entry(a, &t, option_label(a, &rows[i]), tv_buf_str(&text));
     }
-    tv_putc(p->b, '\n');
+    tv_page_head(page, title);
+    tv_table_put(page, &t, 2);
 }
 
-static void put_command_list(const page *p)
+static void put_command_list(const tv_page *page)
 {
-    put_heading(p, N_("Commands"));
+    tv_arena *a = page->b->a;
+    tv_table t = entry_table();
     for (size_t i = 0; i < tv_n_commands; i++)
-        put_entry(p, tv_str_of(tv_commands[i]->name), said(p, tv_commands[i]->summary));
+        add_entry(a, &t, tv_str_of(tv_commands[i]->name),
+                  tv_str_of(tv_message(page->lang, tv_commands[i]->summary)));
+    tv_page_head(page, N_("Commands"));
+    tv_table_put(page, &t, 2);
 }
 
-void tv_put_help(tv_buf *b, tv_lang lang, int width, const tv_command *command)
+static void put_paragraph(const tv_page *page, const char *msgid)
 {
-    const page p = {b, lang, width > 0 ? (size_t)width : 80};
-    put_usage(&p, command);
-    put_paragraph(&p, command ? command->summary
-                              : N_("which GPU a model needs, how many, set how, and why it is "
-                                   "slow"));
+    tv_putc(page->b, '\n');
+    tv_page_wrap(page, TV_PLAIN, 0, tv_str_of(tv_message(page->lang, msgid)));
+}
+
+void tv_put_help(const tv_request *r, tv_buf *b, const tv_command *command)
+{
+    const tv_page page = tv_page_on(r, b);
+    const tv_str form = command ? tv_command_form(r->a, command) : TV_S("COMMAND ...");
+    tv_page_text(&page, TV_PLAIN, 0,
+                 TV_TEXT(r->a, "usage.form", N_("Usage: trivet {form}"), tv_arg_str("form", form)));
+    put_paragraph(&page, command ? command->summary : tv_program_summary);
     if (command && command->details)
-        put_paragraph(&p, command->details);
+        put_paragraph(&page, command->details);
     if (!command)
-        put_command_list(&p);
-    for (size_t i = 0; command && i < command->n_groups; i++)
-        put_options(&p, command->groups[i].title, command->groups[i].rows, command->groups[i].n);
-    put_options(&p, N_("Every command"), tv_standing_rows, tv_n_standing_rows);
+        put_command_list(&page);
+    for (size_t i = 0; command && i < command->n_groups; i++) {
+        const tv_option_group *g = &command->groups[i];
+        put_options(&page, g->title, g->rows, g->n);
+    }
+    put_options(&page, N_("Every command"), tv_standing_rows, tv_n_standing_rows);
     if (!command)
-        put_paragraph(&p, N_("trivet COMMAND --help tells more of a command."));
+        put_paragraph(&page, N_("trivet COMMAND --help tells more of a command."));
 }

@@ -125,16 +125,14 @@ static tv_double_read read_seconds(const tv_option *row, tv_str text)
     return tv_read_seconds(text);
 }
 
-static tv_str list_words(tv_arena *a, const tv_option *row)
+tv_str tv_option_words(tv_arena *a, const tv_option *row, tv_str separator)
 {
     tv_buf b = tv_buf_in(a);
     for (int v = 0; v < row->n_words; v++) {
-        const char *word = row->word(v);
-        if (!word || !*word)
-            continue;
-        if (b.n)
-            tv_puts(&b, ", ");
-        tv_puts(&b, word);
+        const tv_str word = tv_str_of(row->word(v));
+        if (word.n && b.n)
+            tv_put(&b, separator);
+        tv_put(&b, word);
     }
     return tv_buf_str(&b);
 }
@@ -152,7 +150,7 @@ static const tv_err *set_word(tv_arena *a, const tv_option *row, int *field, tv_
     tv_err *e = TV_FAIL(a, TV_USAGE, "usage.bad-word",
                         N_("{option} cannot be \"{value}\": it is one of {words}"),
                         tv_arg_str("option", dashed(a, row->name)), tv_arg_str("value", text),
-                        tv_arg_str("words", list_words(a, row)));
+                        tv_arg_str("words", tv_option_words(a, row, TV_S(", "))));
     const tv_str near = tv_nearest(a, text, words, (size_t)row->n_words);
     return near.n ? tv_hint(e, TV_TEXT(a, "usage.did-you-mean", N_("Did you mean {near}?"),
                                        tv_arg_str("near", near)))
@@ -360,7 +358,7 @@ static const tv_err *missing_value(const parser *p)
     return TV_FAIL(p->a, TV_USAGE, "usage.no-value", N_("{option} needs a value: {value}"),
                    tv_arg_str("option", dashed(p->a, row->name)),
                    tv_arg_str("value", row->kind == TV_OPTION_WORD
-                                           ? list_words(p->a, row)
+                                           ? tv_option_words(p->a, row, TV_S(", "))
                                            : tv_str_of(tv_option_value(row))));
 }
 

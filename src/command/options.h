@@ -85,6 +85,9 @@ const tv_option *tv_option_find(const tv_option *rows, size_t n, tv_str name);
 /* "N", "BYTES", ...: what stands for the value in help; NULL for a flag. */
 const char *tv_option_value(const tv_option *row);
 
+/* The words of a TV_OPTION_WORD with a separator between them. */
+tv_str tv_option_words(tv_arena *a, const tv_option *row, tv_str separator);
+
 /* The nearest of n names to a mistyped one, or the empty text where none is near. */
 tv_str tv_nearest(tv_arena *a, tv_str text, const tv_str *names, size_t n);
 
