@@ -208,6 +208,17 @@ static void mtp_part(tv_arena *a, const tv_decoder *d, const tv_graph *g, tv_mod
                    });
 }
 
+/* Experts in fewer bytes than the other matrices: the mean over both stands for all. */
+static void average_storage(const tv_decoder *d, const tally *t, tv_model *m)
+{
+    double all = t->matrices + t->experts;
+    if (!(d->expert_bytes > 0) || !(m->quant.bytes_per_weight > 0) || !(all > 0))
+        return;
+    m->quant.bytes_per_weight =
+        (t->experts * d->expert_bytes + t->matrices * m->quant.bytes_per_weight) / all;
+    m->quant.dtype = TV_MXFP4;
+}
+
 const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d, tv_model *m)
 {
     m->spec = d;
@@ -221,6 +232,7 @@ const tv_err *tv_decoder_finish(tv_arena *a, const tv_source *s, tv_decoder *d, 
     m->active_params = t.active;
     m->embedding_params = t.embedding;
     mtp_part(a, d, g, m);
+    average_storage(d, &t, m);
     if (s->n_tensors) {
         m->stored_bytes = s->tensor_bytes;
         m->stored_exact = true;

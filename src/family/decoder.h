@@ -114,11 +114,12 @@ typedef struct tv_decoder {
     double classes;
     double embed_dropout, residual_dropout, attention_dropout; /* 0: none */
     double side_width, side_vocab; /* per-layer embeddings (Gemma 4): width, rows; 0: none */
-    double mtp;                    /* multi-token prediction modules in the files */
-    bool mtp_other;                /* of layers that the record does not describe */
-    bool mtp_embeds;               /* each with a copy of embedding and head */
-    double spare;                  /* parameters that no layer explains (opaque models) */
-    double extra_rows;             /* rows of the embedding beyond the head's vocabulary (mllama) */
+    double expert_bytes; /* per weight of experts stored narrower than the rest; 0: alike */
+    double mtp;          /* multi-token prediction modules in the files */
+    bool mtp_other;      /* of layers that the record does not describe */
+    bool mtp_embeds;     /* each with a copy of embedding and head */
+    double spare;        /* parameters that no layer explains (opaque models) */
+    double extra_rows;   /* rows of the embedding beyond the head's vocabulary (mllama) */
     const tv_decoder_layer *kinds;
     uint32_t n_kinds;
     const uint32_t *order; /* n_layers indices into kinds */

@@ -336,6 +336,8 @@ const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *
     TV_TRY(tv_decoder_layers(a, &c, k, d));
     read_mtp(&c, d);
     m->quant = tv_quant_of(s);
+    if (tv_str_is(tv_config_str(&c, "expert_dtype"), "fp4"))
+        d->expert_bytes = 0.5 + 1.0 / 32; /* blocks of 32 with a one-byte scale */
     tv_towers_of(a, s, d->hidden, m);
     return NULL;
 }

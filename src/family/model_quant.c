@@ -182,11 +182,6 @@ tv_quant tv_quant_of(const tv_source *s)
     else
         by_method(j, &q);
     q.experts_only = leaves_attention(j, tv_config_num(&c, "num_hidden_layers|num_layers", 0));
-    if (tv_str_is(tv_config_str(&c, "expert_dtype"), "fp4")) { /* experts apart from the rest */
-        q.dtype = TV_MXFP4;
-        q.bytes_per_weight = 0.5 + 1.0 / 32;
-        q.experts_only = true;
-    }
     q.kv = cache_dtype(j);
     if (!q.kv)
         q.kv = cache_dtype(tv_json_get(s->quantization, "quantization"));
