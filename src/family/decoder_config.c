@@ -247,7 +247,11 @@ static void read_positions(const tv_config *c, const tv_decoder_class *k, tv_dec
                                "max_position_embeddings|n_positions|seq_length|max_seq_len|"
                                "max_sequence_length|model_max_length",
                                sizes_of(c->type)->positions);
-    if (!(k->traits & TV_TRAIT_LEARNED))
+    /* llm-foundry's MPT learns positions where it does without ALiBi. */
+    bool without_alibi = tv_str_is(c->type, "mpt") &&
+                         !tv_config_bool(c, "attn_config.alibi", true) &&
+                         tv_config_bool(c, "learned_pos_emb", true);
+    if (!(k->traits & TV_TRAIT_LEARNED) && !without_alibi)
         return;
     d->positions = d->max_seq;
     if (tv_str_is(c->type, "opt"))

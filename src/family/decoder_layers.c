@@ -177,7 +177,8 @@ static void base_attention(plan *p)
     mix->sinks = p->k->traits & TV_TRAIT_SINKS;
     mix->no_rope = p->k->traits & TV_TRAIT_NO_ROPE;
     mix->softmax_16 = p->k->traits & TV_TRAIT_SOFTMAX_16;
-    mix->no_kernel = p->k->traits & TV_TRAIT_NO_KERNEL;
+    mix->no_kernel = (p->k->traits & TV_TRAIT_NO_KERNEL) && /* MPT without ALiBi has kernels */
+                     tv_config_bool(c, "attn_config.alibi", true);
     attention_biases(p, mix);
     if (tv_str_is(c->type, "yuan"))
         mix->filter_conv = 2; /* its localised filtering has two taps */
