@@ -327,6 +327,8 @@ const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *
     if (d->embed_width == d->hidden)
         d->embed_width = 0;
     d->embed_scale = k->traits & TV_TRAIT_EMBED_SCALE;
+    d->side_width = tv_config_num(&c, "hidden_size_per_layer_input", 0);
+    d->side_vocab = tv_config_num(&c, "vocab_size_per_layer_input", d->vocab);
     d->tied = is_tied(&c, k);
     d->head_bias = tv_config_bool(&c, "lm_head_bias", k->traits & TV_TRAIT_HEAD_BIAS);
     if (tv_str_is(c.type, "mllama_text_model"))

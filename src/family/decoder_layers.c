@@ -617,6 +617,8 @@ static void set_mixer(const plan *p, tv_str word, size_t i, tv_decoder_layer *la
         compressed_variant(p, i, layer);
     } else if (layer->mix.kind == TV_MIX_ATTENTION) {
         bool slides = tv_str_is(word, "sliding_attention") || tv_str_is(word, "chunked_attention");
+        if (slides && p->window > 0)
+            layer->name = "window_layer";
         attention_variant(p, slides, layer);
         sparse_variant(p, i, layer);
     }
@@ -650,14 +652,32 @@ static double beside_extra(const plan *p)
     return 4 * p->d->hidden + p->moe.experts;
 }
 
+/* Gemma 4's small models: the last layers use earlier keys and values, some with twice the MLP,
+ * and every layer reads an embedding of its own. */
+static void shared_variant(const plan *p, size_t i, tv_decoder_layer *layer)
+{
+    const tv_config *c = p->c;
+    double shared = tv_config_num(c, "num_kv_shared_layers", 0);
+    layer->side_input = p->d->side_width;
+    if (!(shared > 0) || (double)i < p->d->n_layers - shared || layer->mix.kind != TV_MIX_ATTENTION)
+        return;
+    layer->mix.reads_kv = true;
+    if (tv_config_bool(c, "use_double_wide_mlp", false))
+        layer->mlp.inter *= 2;
+}
+
 static tv_decoder_layer layer_at(const plan *p, size_t i)
 {
     tv_decoder_layer layer = p->base;
     tv_str word = layer_word(p, i);
     set_mixer(p, word, i, &layer);
+    shared_variant(p, i, &layer);
     if (has_experts(p, i)) {
         layer.mlp = p->moe;
-        layer.name = layer.name == p->base.name ? "moe_layer" : layer.name;
+        if (layer.name == p->base.name)
+            layer.name = "moe_layer";
+        else if (layer.mix.window > 0)
+            layer.name = "window_moe_layer";
         if (layer.mlp.beside)
             layer.extra += beside_extra(p);
     }

@@ -175,8 +175,9 @@ static void index_scores(tv_emit *e, const tv_decoder_mix *m, double share)
     op->flop = decode ? (tv_form){.b = each * t, .c = each * t}
                       : tv_form_per_batch(each * t * (t + 1) / 2);
     op->backward_launches = 0;
+    tv_dtype kv = e->set->policy.kv ? e->set->policy.kv : e->set->policy.stream;
     if (decode)
-        op->kv_read_bytes = (tv_form){.c = m->index_dim * share};
+        op->kv_read_bytes = (tv_form){.c = m->index_dim * share * tv_dtype_bytes(kv)};
 }
 
 static void indexer(tv_emit *e, const tv_decoder *d, const tv_decoder_mix *m, tv_form t, tv_val x,
