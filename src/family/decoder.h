@@ -97,7 +97,15 @@ typedef enum tv_decoder_head {
     TV_HEAD_CLASSES, /* one vector per sequence or token */
 } tv_decoder_head;
 
+/* What a class calls its matrices: adapters are aimed at these names. */
+typedef struct tv_decoder_names {
+    const char *type; /* model_type; NULL: every other */
+    const char *qkv, *q, *k, *v, *out;
+    const char *gate_up, *gate, *up, *down;
+} tv_decoder_names;
+
 typedef struct tv_decoder {
+    const tv_decoder_names *names;
     double hidden, vocab;
     double embed_width; /* 0: hidden (OPT 350m differs) */
     double positions;   /* learned ones, 0: none */
@@ -183,6 +191,8 @@ typedef struct tv_decoder_class {
 } tv_decoder_class;
 
 const tv_decoder_class *tv_decoder_class_of(tv_str type);
+/* Never NULL: the usual names where the class has none of its own. */
+const tv_decoder_names *tv_decoder_names_of(tv_str type);
 bool tv_decoder_not_modelled(tv_str type);
 const tv_decoder_class *tv_decoder_class_of_architecture(tv_str architecture);
 

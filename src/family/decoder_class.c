@@ -177,6 +177,45 @@ static const tv_decoder_class classes[] = {
     {"yuan", "Yuan", TV_TRAIT_TIED, TV_ACT_SILU, TV_QK_NONE, 135040, 0, 0},
 };
 
+#define USUAL_QKV "self_attn.qkv_proj", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"
+#define USUAL_MLP "mlp.gate_up_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"
+
+static const tv_decoder_names names[] = {
+    {"baichuan", "self_attn.W_pack", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+     "self_attn.o_proj", USUAL_MLP},
+    {"bloom", "self_attention.query_key_value", NULL, NULL, NULL, "self_attention.dense", NULL,
+     NULL, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"},
+    {"chatglm", "self_attention.query_key_value", NULL, NULL, NULL, "self_attention.dense",
+     "mlp.dense_h_to_4h", "mlp.gate_proj", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"},
+    {"falcon", "self_attention.query_key_value", NULL, NULL, NULL, "self_attention.dense", NULL,
+     NULL, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"},
+    {"gpt2", "attn.c_attn", NULL, NULL, NULL, "attn.c_proj", NULL, NULL, "mlp.c_fc", "mlp.c_proj"},
+    {"gpt_bigcode", "attn.c_attn", NULL, NULL, NULL, "attn.c_proj", NULL, NULL, "mlp.c_fc",
+     "mlp.c_proj"},
+    {"gpt_neox", "attention.query_key_value", NULL, NULL, NULL, "attention.dense", NULL, NULL,
+     "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"},
+    {"gptj", NULL, "attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.out_proj", NULL, NULL,
+     "mlp.fc_in", "mlp.fc_out"},
+    {"internlm2", "attention.wqkv", NULL, NULL, NULL, "attention.wo", NULL, "feed_forward.w1",
+     "feed_forward.w3", "feed_forward.w2"},
+    {"mpt", "attn.Wqkv", NULL, NULL, NULL, "attn.out_proj", NULL, NULL, "ffn.up_proj",
+     "ffn.down_proj"},
+    {"opt", USUAL_QKV, "self_attn.out_proj", NULL, NULL, "fc1", "fc2"},
+    {"phi", USUAL_QKV, "self_attn.dense", NULL, NULL, "mlp.fc1", "mlp.fc2"},
+    {"qwen", "attn.c_attn", NULL, NULL, NULL, "attn.c_proj", NULL, "mlp.w2", "mlp.w1",
+     "mlp.c_proj"},
+    {"starcoder2", USUAL_QKV, "self_attn.o_proj", NULL, NULL, "mlp.c_fc", "mlp.c_proj"},
+    {NULL, USUAL_QKV, "self_attn.o_proj", USUAL_MLP},
+};
+
+const tv_decoder_names *tv_decoder_names_of(tv_str type)
+{
+    size_t i = 0;
+    while (names[i].type && !tv_str_is(type, names[i].type))
+        i++;
+    return &names[i];
+}
+
 /* Classes whose layers the record cannot describe: an answer about them would be wrong. */
 static const char *const not_modelled[] = {
     "bitnet",     "falcon_h1",       "gemma3n", "gemma3n_text", "minimax",

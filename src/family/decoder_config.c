@@ -310,8 +310,11 @@ const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *
                                   tv_arg_str("type", c.type)),
                           s->path);
     const tv_decoder_class *k = choose_class(a, &c, m);
+    if (*k->type)
+        c.type = tv_str_of(k->type); /* from here on one class, wherever its name came from */
     const class_sizes *sizes = sizes_of(c.type);
     double layers = layer_count(&c);
+    d->names = tv_decoder_names_of(tv_str_of(k->type));
     d->hidden = tv_config_num(&c, "hidden_size|n_embd|n_embed|d_model", sizes->hidden);
     d->vocab = vocabulary(&c, k);
     const width_key keys[] = {{N_("hidden size"), &d->hidden},

@@ -16,13 +16,13 @@ tv_val tv_decoder_norm(tv_emit *e, const tv_decoder *d, const char *name, tv_val
 static tv_val dense(tv_emit *e, const tv_decoder *d, const tv_decoder_mlp *m, tv_val x)
 {
     tv_form t = tv_form_scale(x.n, 1 / d->hidden);
-    tv_linear up = {.name = "mlp.up_proj",
+    tv_linear up = {.name = d->names->up,
                     .in = d->hidden,
                     .out = m->inter,
                     .rows = t,
                     .bias = m->bias,
                     .shard = TV_SHARD_TENSOR};
-    tv_linear down = {.name = "mlp.down_proj",
+    tv_linear down = {.name = d->names->down,
                       .in = m->inter,
                       .out = d->hidden,
                       .rows = t,
@@ -34,14 +34,14 @@ static tv_val dense(tv_emit *e, const tv_decoder *d, const tv_decoder_mlp *m, tv
                               tv_emit_act(e, "mlp.act", m->act, tv_emit_linear(e, &up, x)));
     tv_val gate, raised;
     if (m->fused) {
-        up.name = "mlp.gate_up_proj";
+        up.name = d->names->gate_up;
         up.out = 2 * m->inter;
         gate = tv_emit_linear(e, &up, x);
         gate = tv_emit_view(gate, tv_form_scale(t, m->inter));
         raised = gate;
     } else {
         tv_linear gate_proj = up;
-        gate_proj.name = "mlp.gate_proj";
+        gate_proj.name = d->names->gate;
         gate = tv_emit_linear(e, &gate_proj, x);
         raised = tv_emit_linear(e, &up, x);
     }

@@ -50,8 +50,8 @@ static heads_of fused_heads(tv_emit *e, const tv_decoder *d, const tv_decoder_mi
 {
     tv_form t = tokens_of(d, x);
     double q = m->heads * m->head_dim, k = m->kv_heads * m->head_dim, v = m->kv_heads * v_width(m);
-    tv_val all = project(
-        e, (projection){"self_attn.qkv_proj", d->hidden, q + k + v, .bias = m->qkv_bias}, t, x);
+    tv_val all =
+        project(e, (projection){d->names->qkv, d->hidden, q + k + v, .bias = m->qkv_bias}, t, x);
     return (heads_of){part(all, t, q), part(all, t, k), part(all, t, v), tv_no_val};
 }
 
@@ -60,10 +60,10 @@ static heads_of split_heads(tv_emit *e, const tv_decoder *d, const tv_decoder_mi
 {
     tv_form t = tokens_of(d, x);
     double q = m->heads * m->head_dim;
-    projection qp = {"self_attn.q_proj", d->hidden, m->gate ? 2 * q : q, .bias = m->qkv_bias};
-    projection kp = {"self_attn.k_proj", d->hidden, m->kv_heads * m->head_dim, .bias = m->qkv_bias,
+    projection qp = {d->names->q, d->hidden, m->gate ? 2 * q : q, .bias = m->qkv_bias};
+    projection kp = {d->names->k, d->hidden, m->kv_heads * m->head_dim, .bias = m->qkv_bias,
                      .shard = TV_SHARD_KV_HEADS};
-    projection vp = {"self_attn.v_proj", d->hidden, m->kv_heads * v_width(m), .bias = m->qkv_bias,
+    projection vp = {d->names->v, d->hidden, m->kv_heads * v_width(m), .bias = m->qkv_bias,
                      .shard = TV_SHARD_KV_HEADS};
     heads_of h = {.gate = tv_no_val, .k = tv_no_val, .v = tv_no_val};
     h.q = project(e, qp, t, x);
@@ -145,7 +145,7 @@ static tv_val joined(tv_emit *e, tv_val out)
 
 static tv_val output(tv_emit *e, const tv_decoder *d, const tv_decoder_mix *m, tv_form t, tv_val x)
 {
-    projection p = {"self_attn.o_proj", m->heads * v_width(m), d->hidden, .bias = m->out_bias,
+    projection p = {d->names->out, m->heads * v_width(m), d->hidden, .bias = m->out_bias,
                     .row = true};
     return project(e, p, t, x);
 }

@@ -65,6 +65,7 @@ static tv_decoder *decoder_for(tv_arena *a, double n)
     for (double i = 0; i < s.layers; i++)
         tv_decoder_push(a, &stack, layer_for(&s));
     tv_decoder_close_stack(d, &stack);
+    d->names = tv_decoder_names_of((tv_str){0});
     d->hidden = s.width;
     d->vocab = s.vocab;
     d->norm = TV_NORM_RMS;

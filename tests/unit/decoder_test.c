@@ -207,6 +207,117 @@ static void gguf_keys(void **state)
     }
 }
 
+/* The same model told both ways: the list must be the same. */
+typedef struct told_twice {
+    const char *gguf, *config;
+} told_twice;
+
+static const told_twice pairs[] = {
+    {"{'general.architecture':'llama','llama.block_count':2,'llama.embedding_length':64,"
+     "'llama.feed_forward_length':96,'llama.attention.head_count':4,"
+     "'llama.attention.head_count_kv':2,'llama.context_length':512,'llama.vocab_size':100,"
+     "'llama.expert_count':4,'llama.expert_used_count':2}",
+     "{'model_type':'mixtral','num_hidden_layers':2,'hidden_size':64,'intermediate_size':96,"
+     "'num_attention_heads':4,'num_key_value_heads':2,'vocab_size':100,'num_local_experts':4,"
+     "'num_experts_per_tok':2,'max_position_embeddings':512}"},
+    {"{'general.architecture':'deepseek2','deepseek2.block_count':3,"
+     "'deepseek2.embedding_length':64,'deepseek2.feed_forward_length':96,"
+     "'deepseek2.attention.head_count':4,'deepseek2.attention.head_count_kv':1,"
+     "'deepseek2.attention.kv_lora_rank':32,'deepseek2.attention.q_lora_rank':24,"
+     "'deepseek2.attention.key_length':40,'deepseek2.attention.value_length':32,"
+     "'deepseek2.attention.key_length_mla':24,'deepseek2.attention.value_length_mla':16,"
+     "'deepseek2.rope.dimension_count':8,'deepseek2.vocab_size':100,"
+     "'deepseek2.expert_count':4,'deepseek2.expert_used_count':2,"
+     "'deepseek2.expert_shared_count':1,'deepseek2.expert_feed_forward_length':16,"
+     "'deepseek2.leading_dense_block_count':1}",
+     "{'model_type':'deepseek_v2','num_hidden_layers':3,'hidden_size':64,'intermediate_size':96,"
+     "'num_attention_heads':4,'kv_lora_rank':32,'q_lora_rank':24,'qk_nope_head_dim':16,"
+     "'qk_rope_head_dim':8,'v_head_dim':16,'vocab_size':100,'n_routed_experts':4,"
+     "'num_experts_per_tok':2,'n_shared_experts':1,'moe_intermediate_size':16,"
+     "'first_k_dense_replace':1}"},
+    {"{'general.architecture':'qwen3next','qwen3next.block_count':4,"
+     "'qwen3next.embedding_length':64,'qwen3next.attention.head_count':4,"
+     "'qwen3next.attention.head_count_kv':2,'qwen3next.attention.key_length':32,"
+     "'qwen3next.attention.value_length':32,'qwen3next.vocab_size':100,"
+     "'qwen3next.expert_count':8,'qwen3next.expert_used_count':2,"
+     "'qwen3next.expert_feed_forward_length':16,"
+     "'qwen3next.expert_shared_feed_forward_length':24,'qwen3next.full_attention_interval':4,"
+     "'qwen3next.ssm.conv_kernel':4,'qwen3next.ssm.state_size':16,'qwen3next.ssm.group_count':2,"
+     "'qwen3next.ssm.time_step_rank':4,'qwen3next.ssm.inner_size':64}",
+     "{'model_type':'qwen3_next','num_hidden_layers':4,'hidden_size':64,'num_attention_heads':4,"
+     "'num_key_value_heads':2,'head_dim':32,'vocab_size':100,'num_experts':8,"
+     "'num_experts_per_tok':2,'moe_intermediate_size':16,'shared_expert_intermediate_size':24,"
+     "'full_attention_interval':4,'linear_conv_kernel_dim':4,'linear_key_head_dim':16,"
+     "'linear_num_key_heads':2,'linear_num_value_heads':4,'linear_value_head_dim':16}"},
+    {"{'general.architecture':'deci','deci.block_count':3,'deci.embedding_length':64,"
+     "'deci.feed_forward_length':[96,48,0],'deci.attention.head_count':[4,4,4],"
+     "'deci.attention.head_count_kv':[2,0,1],'deci.vocab_size':100}",
+     "{'model_type':'nemotron-nas','num_hidden_layers':3,'hidden_size':64,"
+     "'num_attention_heads':4,'vocab_size':100,'block_configs':["
+     "{'attention':{'n_heads_in_group':2},'ffn':{'intermediate_size':96}},"
+     "{'attention':{'no_op':true},'ffn':{'intermediate_size':48}},"
+     "{'attention':{'n_heads_in_group':4},'ffn':{'no_op':true}}]}"},
+    {"{'general.architecture':'jamba','jamba.block_count':4,'jamba.embedding_length':64,"
+     "'jamba.feed_forward_length':96,'jamba.attention.head_count':4,"
+     "'jamba.attention.head_count_kv':[0,0,2,0],'jamba.vocab_size':100,"
+     "'jamba.ssm.conv_kernel':4,'jamba.ssm.inner_size':128,'jamba.ssm.state_size':8,"
+     "'jamba.ssm.time_step_rank':4}",
+     "{'model_type':'jamba','num_hidden_layers':4,'hidden_size':64,'intermediate_size':96,"
+     "'num_attention_heads':4,'num_key_value_heads':2,'vocab_size':100,'mamba_expand':2,"
+     "'mamba_d_state':8,'mamba_d_conv':4,'mamba_dt_rank':4,'attn_layer_period':4,"
+     "'attn_layer_offset':2}"},
+    {"{'general.architecture':'gemma3','gemma3.block_count':6,'gemma3.embedding_length':64,"
+     "'gemma3.feed_forward_length':96,'gemma3.attention.head_count':4,"
+     "'gemma3.attention.head_count_kv':2,'gemma3.attention.key_length':32,"
+     "'gemma3.attention.value_length':32,'gemma3.attention.sliding_window':16,"
+     "'gemma3.vocab_size':100}",
+     "{'model_type':'gemma3_text','num_hidden_layers':6,'hidden_size':64,"
+     "'intermediate_size':96,'num_attention_heads':4,'num_key_value_heads':2,'head_dim':32,"
+     "'sliding_window':16,'vocab_size':100}"},
+};
+
+static const tv_json *parsed(tv_arena *a, const char *text)
+{
+    tv_str copy = tv_str_of(tv_cstr(a, tv_str_of(text)));
+    char *p = tv_new(a, char, copy.n + 1);
+    for (size_t i = 0; i < copy.n; i++)
+        p[i] = copy.p[i] == '\'' ? '"' : copy.p[i];
+    const tv_json *doc;
+    assert_ok(a, tv_json_parse(a, TV_S("test"), (tv_str){p, copy.n}, &doc));
+    return doc;
+}
+
+static void same_list(const tv_graph *x, const tv_graph *y)
+{
+    assert_int_equal(x->n_blocks, y->n_blocks);
+    assert_int_equal(x->n_ops, y->n_ops);
+    assert_int_equal(x->n_order, y->n_order);
+    assert_memory_equal(x->order, y->order, x->n_order * sizeof *x->order);
+    assert_true(x->params == y->params);
+    for (size_t i = 0; i < x->n_ops; i++)
+        assert_true(tv_form_at(x->ops[i].flop, 2, 3) == tv_form_at(y->ops[i].flop, 2, 3));
+    for (size_t i = 0; i < x->n_blocks; i++)
+        assert_true(x->blocks[i].kv_width == y->blocks[i].kv_width &&
+                    x->blocks[i].kv_window == y->blocks[i].kv_window &&
+                    x->blocks[i].state_bytes == y->blocks[i].state_bytes);
+}
+
+static void gguf_and_configuration_agree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        tv_arena *a = test_arena();
+        tv_source g = {.kind = TV_SOURCE_GGUF, .metadata = parsed(a, pairs[i].gguf)};
+        tv_source c = {.kind = TV_SOURCE_HF_CONFIG, .config = parsed(a, pairs[i].config)};
+        world x = {.a = a}, y = {.a = a};
+        assert_ok(a, tv_family_model(a, &g, &x.m));
+        assert_ok(a, tv_family_model(a, &c, &y.m));
+        tv_setting set = training(pure, 64);
+        same_list(graph_of(&x, &set), graph_of(&y, &set));
+        tv_arena_close(a);
+    }
+}
+
 /* ---- tensors beside a configuration ---- */
 
 static double part_params(const tv_model *m, const char *name)
@@ -340,6 +451,38 @@ static void flop_of_matrices(void **state)
     }
 }
 
+/* ---- adapters ---- */
+
+typedef struct adapter_case {
+    const char *folder, *targets;
+    double params; /* rank 8, two layers */
+} adapter_case;
+
+static const adapter_case adapters[] = {
+    {"gpt2-layers", "c_attn", 2 * 8 * (768 + 2304)},
+    {"llama-8b-layers", "q_proj,v_proj", 2 * 8 * (4096 + 4096 + 4096 + 1024)},
+    {"llama-8b-layers", "*.mlp.down_proj,mlp.down_proj", 2 * 8 * (14336 + 4096)},
+    {"llama-8b-layers", "", 2 * 8 * (2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336))},
+    {"llama-8b-layers", "c_attn", 0},
+};
+
+static void adapters_find_their_matrices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof adapters / sizeof *adapters; i++) {
+        world w = model_of(adapters[i].folder);
+        tv_setting set = training(pure, 64);
+        set.trainable = TV_TRAIN_LORA;
+        set.lora_rank = 8;
+        set.lora_dtype = TV_F32;
+        set.lora_targets = tv_str_of(adapters[i].targets);
+        const tv_graph *g = graph_of(&w, &set);
+        assert_true(g->trainable_params == adapters[i].params);
+        assert_true(g->params == w.m->params);
+        tv_arena_close(w.a);
+    }
+}
+
 /* ---- refusals ---- */
 
 typedef struct refusal {
@@ -430,10 +573,16 @@ static void quantised_storage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saved_activations), cmocka_unit_test(opaque_totals),
-        cmocka_unit_test(gguf_keys),         cmocka_unit_test(files_beside_the_configuration),
-        cmocka_unit_test(cache_widths),      cmocka_unit_test(decode_reads_the_cache),
-        cmocka_unit_test(flop_of_matrices),  cmocka_unit_test(refused),
+        cmocka_unit_test(saved_activations),
+        cmocka_unit_test(opaque_totals),
+        cmocka_unit_test(gguf_keys),
+        cmocka_unit_test(gguf_and_configuration_agree),
+        cmocka_unit_test(files_beside_the_configuration),
+        cmocka_unit_test(cache_widths),
+        cmocka_unit_test(decode_reads_the_cache),
+        cmocka_unit_test(flop_of_matrices),
+        cmocka_unit_test(adapters_find_their_matrices),
+        cmocka_unit_test(refused),
         cmocka_unit_test(quantised_storage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
