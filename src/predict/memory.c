@@ -1,0 +1,159 @@
+/* The memory of one configuration: what is there before the step (ledger.c), the walk, what lies
+ * outside the allocator, the interval and the verdict. */
+#include "predict.h"
+
+#include <math.h>
+
+#include "ledger.h"
+#include "outside.h"
+#include "walk.h"
+
+static const tv_text *peak_words(tv_arena *a, const tv_case *c, const tv_walk *w)
+{
+    tv_text *t = tv_new(a, tv_text, 1);
+    const tv_graph *g = c->graph;
+    if (w->peak_op == TV_NONE || w->peak_op >= g->n_ops) {
+        *t = TV_TEXT0("peak.step", N_("the optimizer step"));
+        return t;
+    }
+    const tv_op *op = &g->ops[w->peak_op];
+    const tv_arg block = tv_arg_str("block", tv_str_of(g->blocks[op->block].name));
+    const tv_arg name = tv_arg_str("op", tv_str_of(op->name));
+    const tv_arg layer = tv_arg_num("place", TV_ARG_NUMBER, (double)w->peak_layer);
+    if (w->peak_phase == TV_WALK_BACKWARD)
+        *t = TV_TEXT(a, "peak.backward", N_("the backward pass at {block}, block {place}: {op}"),
+                     block, layer, name);
+    else
+        *t = TV_TEXT(a, "peak.forward", N_("the forward pass at {block}, block {place}: {op}"),
+                     block, layer, name);
+    return t;
+}
+
+static tv_pool_kind pool_of(const tv_case *c)
+{
+    return c->job.framework == TV_PADDLE ? TV_POOL_PADDLE : TV_POOL_TORCH;
+}
+
+tv_walk tv_memory_walk(tv_arena *scratch, const tv_case *c, double batch, bool pool)
+{
+    const tv_mark mark = tv_arena_mark(scratch);
+    tv_walk_plan plan = {0};
+    tv_ledger_plan(scratch, c, batch, &plan);
+    plan.pool = pool ? pool_of(c) : TV_POOL_NONE;
+    const tv_walk w = tv_walk_run(scratch, &plan);
+    tv_arena_rewind(scratch, mark);
+    return w;
+}
+
+static double square(double v)
+{
+    return v * v;
+}
+
+/* Relative uncertainty of what the walk counts, one sigma; from the comparison with measured runs
+ * in docs/accuracy.md. */
+static double walk_spread(const tv_case *c)
+{
+    return tv_job_trains(&c->job) ? 0.05 : 0.04;
+}
+
+static void interval(const tv_case *c, tv_memory *m, tv_range context, tv_range nccl)
+{
+    const double fixed = m->term_bytes[TV_TERM_WEIGHTS] + m->term_bytes[TV_TERM_OPTIMIZER] +
+                         m->term_bytes[TV_TERM_GRADIENTS] + m->term_bytes[TV_TERM_KV];
+    const double moving = m->allocated_peak_bytes - fixed;
+    const double walk = square(walk_spread(c) * moving) + square(0.005 * fixed);
+    const double slack = square(0.5 * m->fragmentation_bytes);
+    const double below =
+        sqrt(walk + slack + square(context.v - context.lo) + square(nccl.v - nccl.lo));
+    const double above =
+        sqrt(walk + slack + square(context.hi - context.v) + square(nccl.hi - nccl.v));
+    m->low_bytes = m->total_bytes - below;
+    m->high_bytes = m->total_bytes + above;
+}
+
+tv_verdict tv_memory_verdict(const tv_memory *m)
+{
+    if (!(m->capacity_bytes > 0))
+        return TV_VERDICT_UNKNOWN;
+    if (m->high_bytes <= m->capacity_bytes)
+        return TV_FITS;
+    return m->low_bytes <= m->capacity_bytes ? TV_TIGHT : TV_NO_FIT;
+}
+
+static double communicators(const tv_case *c)
+{
+    const tv_parallel p = c->job.parallel;
+    return 1 + (p.tp > 1 ? 1 : 0) + (p.pp > 1 ? 1 : 0) + (p.ep > 1 ? 1 : 0);
+}
+
+static double total_at(tv_arena *scratch, const tv_case *c, const tv_memory *m, double batch)
+{
+    const tv_walk w = tv_memory_walk(scratch, c, batch, false);
+    const double slack =
+        m->allocated_peak_bytes > 0 ? m->fragmentation_bytes / m->allocated_peak_bytes : 0;
+    return w.allocated_peak_bytes * (1 + slack) + m->context_bytes + m->nccl_bytes;
+}
+
+/* The largest batch whose expected total fits: doubling, then bisection (memory never falls with
+ * the batch). */
+static double max_batch(tv_arena *scratch, const tv_case *c, const tv_memory *m)
+{
+    const double room = m->capacity_bytes;
+    if (!(room > 0) || total_at(scratch, c, m, 1) > room)
+        return 0;
+    double low = 1, high = 2;
+    while (high < 65536 && total_at(scratch, c, m, high) <= room) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        const double middle = floor((low + high) / 2);
+        if (total_at(scratch, c, m, middle) <= room)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void cache_room(const tv_case *c, tv_memory *m)
+{
+    m->kv_bytes_per_token = tv_ledger_kv_per_token(c);
+    if (!(m->kv_bytes_per_token > 0) || !(m->capacity_bytes > 0))
+        return;
+    const double used = m->total_bytes - m->term_bytes[TV_TERM_KV];
+    const double share = c->job.engine == TV_ENGINE_VLLM ? 0.92 : 1; /* gpu_memory_utilization */
+    const double room = m->capacity_bytes * share - used;
+    m->kv_tokens = room > 0 ? floor(room / m->kv_bytes_per_token) : 0;
+    const double request = (double)c->job.seq + (double)c->job.gen;
+    m->concurrent = request > 0 ? floor(m->kv_tokens / request) : 0;
+}
+
+void tv_predict_memory(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_memory *out)
+{
+    *out = (tv_memory){0};
+    const tv_walk w = tv_memory_walk(scratch, c, c->job.batch, true);
+    for (int t = 0; t < TV_TERM_COUNT; t++)
+        out->term_bytes[t] = w.term_bytes[t];
+    out->allocated_peak_bytes = w.allocated_peak_bytes;
+    out->reserved_peak_bytes = fmax(w.reserved_peak_bytes, w.allocated_peak_bytes);
+    out->fragmentation_bytes = out->reserved_peak_bytes - w.allocated_peak_bytes;
+    out->saved_bytes = w.saved_bytes;
+    out->forward_peak_bytes = w.forward_peak_bytes;
+    out->backward_peak_bytes = w.backward_peak_bytes;
+    out->step_peak_bytes = w.step_peak_bytes;
+    out->peak_at = *peak_words(a, c, &w);
+    const tv_range context = tv_outside_context(c->machine->device);
+    const tv_range nccl = tv_outside_nccl(c->machine, communicators(c));
+    out->context_bytes = context.v;
+    out->nccl_bytes = nccl.v;
+    out->total_bytes = out->reserved_peak_bytes + context.v + nccl.v;
+    interval(c, out, context, nccl);
+    const tv_device *d = c->machine->device;
+    out->capacity_bytes = d && tv_known(d->mem_bytes) ? tv_device_memory(d) : 0;
+    out->verdict = tv_memory_verdict(out);
+    out->max_batch = max_batch(scratch, c, out);
+    cache_room(c, out);
+    tv_ledger_lines(a, c, out);
+}

@@ -1,0 +1,238 @@
+/* From a job as asked to a case with everything decided; every choice is listed in defaults. */
+#include "predict.h"
+
+#include <math.h>
+
+typedef struct resolver {
+    tv_arena *a;
+    const tv_model *model;
+    const tv_machine *machine;
+    tv_case *c;
+    struct {
+        tv_text *v;
+        size_t n, cap;
+    } defaults;
+} resolver;
+
+static void took(resolver *r, const char *field, tv_str value)
+{
+    *tv_push(r->a, &r->defaults) =
+        TV_TEXT(r->a, field, N_("{field} was not stated: {value} is taken"),
+                tv_arg_str("field", tv_str_of(field)), tv_arg_str("value", value));
+}
+
+static void took_number(resolver *r, const char *field, double v)
+{
+    tv_buf b = tv_buf_in(r->a);
+    tv_put_double(&b, v);
+    took(r, field, tv_buf_str(&b));
+}
+
+static uint32_t or_default(resolver *r, const char *field, uint32_t v, uint32_t fallback)
+{
+    if (v || !fallback)
+        return v;
+    took_number(r, field, fallback);
+    return fallback;
+}
+
+static void choose_task(resolver *r)
+{
+    tv_job *job = &r->c->job;
+    if (job->task != TV_TASK_DEFAULT)
+        return;
+    job->task = r->model->generates ? TV_TASK_INFER : TV_TASK_TRAIN;
+    took(r, "task", tv_str_of(tv_task_name(job->task)));
+}
+
+/* Compute capability that decides about kernels; other vendors' cards of the 16-bit era behave
+ * like 8.0. */
+static int capability(const tv_device *d)
+{
+    if (!d)
+        return 80;
+    if (d->compute_capability)
+        return d->compute_capability;
+    return tv_known(d->rate_flops[TV_RATE_BF16_TENSOR]) ? 80 : 70;
+}
+
+static tv_precision training_precision(const resolver *r)
+{
+    const int cc = capability(r->machine->device);
+    const bool adapts = tv_job_adapts(&r->c->job);
+    if (cc >= 80)
+        return adapts ? TV_PRECISION_BF16 : TV_PRECISION_AMP_BF16;
+    if (cc >= 70)
+        return adapts ? TV_PRECISION_FP16 : TV_PRECISION_AMP_FP16;
+    return TV_PRECISION_FP32;
+}
+
+static tv_precision serving_precision(const resolver *r)
+{
+    if (r->model->stored != TV_DTYPE_UNKNOWN || r->model->quant.method.n)
+        return TV_PRECISION_AS_STORED;
+    return capability(r->machine->device) >= 80 ? TV_PRECISION_BF16 : TV_PRECISION_FP16;
+}
+
+static void choose_precision(resolver *r)
+{
+    tv_job *job = &r->c->job;
+    const bool trains = tv_job_trains(job);
+    if (job->precision == TV_PRECISION_DEFAULT) {
+        job->precision = trains ? training_precision(r) : serving_precision(r);
+        took(r, "precision", tv_str_of(tv_precision_name(job->precision)));
+    }
+    r->c->policy = tv_predict_policy(job->precision, job->framework, r->model, trains);
+    if (job->task == TV_TASK_QLORA && r->c->policy.base == TV_DTYPE_UNKNOWN) {
+        const tv_policy nf4 = tv_predict_policy(TV_PRECISION_NF4, job->framework, r->model, true);
+        r->c->policy.base = nf4.base;
+        r->c->policy.base_bytes = nf4.base_bytes;
+    }
+    if (job->kv)
+        r->c->policy.kv = job->kv;
+}
+
+static const tv_err *check_precision(const resolver *r)
+{
+    const tv_device *d = r->machine->device;
+    const tv_policy *p = &r->c->policy;
+    if (!d || !d->compute_capability)
+        return NULL;
+    const int cc = d->compute_capability;
+    const bool bf16 = p->compute == TV_BF16 && r->c->job.precision != TV_PRECISION_AS_STORED;
+    const int need = p->compute == TV_F8_E4M3 ? 89 : bf16 ? 80 : p->compute == TV_TF32 ? 80 : 0;
+    /* weight-only quantisation computes in whatever 16-bit type the card has */
+    if (cc >= need || (p->base && p->compute == TV_BF16))
+        return NULL;
+    return tv_hint(TV_FAIL(r->a, TV_UNSUPPORTED, "dtype.unsupported",
+                           N_("{gpu} (compute capability {cc}) has no {dtype}"),
+                           tv_arg_str("gpu", d->name), tv_arg_num("cc", TV_ARG_NUMBER, cc / 10.0),
+                           tv_arg_str("dtype", tv_str_of(tv_dtype_of(p->compute)->name))),
+                   TV_TEXT0("dtype.try", N_("Try --precision amp-fp16 (7.0 and newer) or fp32.")));
+}
+
+static tv_kernel kernel_of(const resolver *r)
+{
+    const tv_job *job = &r->c->job;
+    const tv_dtype t = r->c->policy.compute;
+    const bool half = t == TV_F16 || t == TV_BF16 || t == TV_F8_E4M3;
+    if (job->attention == TV_ATTENTION_EAGER)
+        return TV_KERNEL_EAGER;
+    /* Paddle's dygraph layers use the unfused form unless a flash kernel is asked for. */
+    if (job->attention == TV_ATTENTION_DEFAULT && job->framework == TV_PADDLE)
+        return TV_KERNEL_EAGER;
+    if (half && capability(r->machine->device) >= 80)
+        return TV_KERNEL_FLASH;
+    return TV_KERNEL_EFFICIENT;
+}
+
+static void choose_lengths(resolver *r)
+{
+    tv_job *job = &r->c->job;
+    const tv_model *m = r->model;
+    job->batch = or_default(r, "batch", job->batch, 1);
+    job->accum = or_default(r, "accum", job->accum, 1);
+    if (m->default_seq)
+        job->seq = or_default(r, "seq", job->seq, m->default_seq);
+    if (m->generates && !tv_job_trains(job))
+        job->gen = or_default(r, "gen", job->gen, 256);
+    if (m->image_h && !job->image_h) {
+        job->image_h = m->image_h;
+        job->image_w = m->image_w;
+        took_number(r, "image", m->image_h);
+    }
+}
+
+static void choose_training(resolver *r)
+{
+    tv_job *job = &r->c->job;
+    if (!tv_job_trains(job))
+        return;
+    if (job->optimizer == TV_OPT_DEFAULT) {
+        job->optimizer = TV_OPT_ADAMW;
+        took(r, "optimizer", TV_S("adamw"));
+    }
+    if (job->optimizer_form == TV_FORM_DEFAULT)
+        job->optimizer_form = job->framework == TV_PADDLE ? TV_FORM_FUSED : TV_FORM_FOREACH;
+    if (job->attention == TV_ATTENTION_DEFAULT && r->model->heads > 0) {
+        const bool eager = kernel_of(r) == TV_KERNEL_EAGER;
+        took(r, "attention", eager ? TV_S("eager") : TV_S("sdpa"));
+    }
+    if (tv_job_adapts(job))
+        job->lora_rank = or_default(r, "lora-rank", job->lora_rank, 16);
+    if (job->strategy == TV_STRATEGY_DEFAULT)
+        job->strategy = TV_STRATEGY_DDP;
+}
+
+static tv_setting setting_of(const resolver *r)
+{
+    const tv_job *job = &r->c->job;
+    const bool trains = tv_job_trains(job), adapts = tv_job_adapts(job);
+    return (tv_setting){
+        .phase = trains ? TV_PHASE_TRAIN : TV_PHASE_PREFILL,
+        .policy = r->c->policy,
+        .kernel = kernel_of(r),
+        .seq = job->seq,
+        .target_seq = r->model->default_target_seq,
+        .image_h = job->image_h,
+        .image_w = job->image_w,
+        .dropout = job->dropout,
+        .loss = job->loss,
+        .trainable = adapts   ? TV_TRAIN_LORA
+                     : trains ? TV_TRAIN_ALL
+                              : TV_TRAIN_NONE,
+        .lora_rank = job->lora_rank,
+        .lora_targets = job->lora_targets,
+        .lora_dropout = job->lora_dropout,
+        .lora_dtype = TV_F32, /* PEFT's autocast_adapter_dtype is on by default */
+        .keep_logits = true,  /* the module's output object lives until the step ends */
+        .fused_norm = job->engine != TV_ENGINE_EAGER,
+        .last_logits = !trains,
+    };
+}
+
+static const tv_err *check_lengths(const resolver *r)
+{
+    const tv_job *job = &r->c->job;
+    const double total = (double)job->seq + (double)job->gen;
+    if (r->model->max_seq <= 0 || total <= r->model->max_seq || !r->model->default_seq)
+        return NULL;
+    return tv_hint(TV_FAIL(r->a, TV_USAGE, "seq.too-long",
+                           N_("{total} tokens are more than the model's {max}"),
+                           tv_arg_num("total", TV_ARG_COUNT, total),
+                           tv_arg_num("max", TV_ARG_COUNT, r->model->max_seq)),
+                   TV_TEXT0("seq.try", N_("Give a smaller --seq or --gen.")));
+}
+
+static const tv_err *build_graphs(resolver *r)
+{
+    tv_case *c = r->c;
+    tv_graph *g = NULL;
+    TV_TRY(r->model->build(r->a, r->model, &c->setting, &g));
+    c->graph = g;
+    if (tv_job_trains(&c->job) || !r->model->generates)
+        return NULL;
+    tv_setting decode = c->setting;
+    decode.phase = TV_PHASE_DECODE;
+    tv_graph *d = NULL;
+    TV_TRY(r->model->build(r->a, r->model, &decode, &d));
+    c->decode = d;
+    return NULL;
+}
+
+const tv_err *tv_predict_case(tv_arena *a, const tv_model *model, const tv_job *job,
+                              const tv_machine *machine, const tv_dataset *dataset, tv_case *out)
+{
+    *out = (tv_case){.model = model, .job = *job, .machine = machine, .dataset = dataset};
+    resolver r = {.a = a, .model = model, .machine = machine, .c = out};
+    choose_task(&r);
+    choose_precision(&r);
+    TV_TRY(check_precision(&r));
+    choose_lengths(&r);
+    TV_TRY(check_lengths(&r));
+    choose_training(&r);
+    out->setting = setting_of(&r);
+    out->job.defaults = r.defaults.v;
+    out->job.n_defaults = r.defaults.n;
+    return build_graphs(&r);
+}
