@@ -283,12 +283,70 @@ static void graphs_hold_the_parameters(void **state)
     print_message("%d configurations\n", for_each(check_graphs));
 }
 
+/* ---- what a token leaves in the cache ---- */
+
+typedef struct cache_fact {
+    const char *path;
+    double whole, window; /* numbers per token over all layers that keep all, or a window */
+} cache_fact;
+
+/* Layers that attend × (key + value) heads × width, from the configurations' own lists. */
+static const cache_fact cache_facts[] = {
+    {"/DeepSeek-V3/", 61 * 576, 0},
+    {"/Kimi-K3/", 24 * 576, 0},
+    {"/Llama-3.3-70B-Instruct/", 80 * 2 * 8 * 128, 0},
+    {"/Llama-3_3-Nemotron-Super-49B-v1/", 49 * 2 * 8 * 128, 0},
+    {"/MiMo-V2-Flash/", 9 * 4 * (192 + 128), 39 * 8 * (192 + 128)},
+    {"/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16/", 6 * 2 * 2 * 128, 0},
+    {"/Qwen3-Next-80B-A3B-Instruct/", 12 * 2 * 2 * 256, 0},
+    {"/Qwen3.5-27B/", 16 * 2 * 4 * 256, 0},
+    {"/falcon-40b/", 60 * 2 * 8 * 64, 0},
+    {"/gemma-2-9b/", 21 * 2 * 8 * 256, 21 * 2 * 8 * 256},
+    {"/gemma3/", 10 * 2 * 16 * 128, 52 * 2 * 16 * 128},
+    {"/gpt-oss-20b/", 12 * 2 * 8 * 64, 12 * 2 * 8 * 64},
+    {"/mistral-7b-v0.1/", 0, 32 * 2 * 8 * 128},
+    {"/qwen2-7b/", 28 * 2 * 4 * 128, 0}, /* states a window that it does not use */
+    {"/starcoderbase-7b/", 42 * 2 * 128, 0},
+};
+
+static int cached;
+
+static void check_cache(const one *o)
+{
+    for (size_t i = 0; i < sizeof cache_facts / sizeof *cache_facts; i++) {
+        if (!tv_str_has(o->path, tv_str_of(cache_facts[i].path)))
+            continue;
+        tv_setting set = {
+            .phase = TV_PHASE_DECODE,
+            .policy = {.param = TV_BF16, .base = TV_BF16, .compute = TV_BF16, .stream = TV_BF16},
+            .kernel = TV_KERNEL_FLASH,
+            .seq = 128};
+        tv_graph *g;
+        assert_ok(o->a, o->m->build(o->a, o->m, &set, &g));
+        double whole = 0, window = 0;
+        for (size_t k = 0; k < g->n_order; k++) {
+            const tv_block *b = &g->blocks[g->order[k]];
+            *(b->kv_window > 0 ? &window : &whole) += b->kv_width;
+        }
+        if (whole != cache_facts[i].whole || window != cache_facts[i].window)
+            fail_msg("%.*s: %g and %g numbers per token", TV_FMT(o->path), whole, window);
+        cached++;
+    }
+}
+
+static void cache_per_token(void **state)
+{
+    (void)state;
+    cached = 0;
+    if (for_each(check_cache))
+        assert_int_equal(cached, sizeof cache_facts / sizeof *cache_facts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_of_every_config),
-        cmocka_unit_test(parameter_counts),
-        cmocka_unit_test(parts_explain_stated_totals),
+        cmocka_unit_test(facts_of_every_config),       cmocka_unit_test(parameter_counts),
+        cmocka_unit_test(parts_explain_stated_totals), cmocka_unit_test(cache_per_token),
         cmocka_unit_test(graphs_hold_the_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
