@@ -2,6 +2,8 @@
  * sorted by kind. What the keys mean is the families' business. */
 #include "gather.h"
 
+#include "builtin.h"
+
 static bool is_pair(const tv_json *value)
 {
     return value->type == TV_JSON_ARRAY && value->n == 2;
@@ -76,6 +78,10 @@ static const tv_err *read_quantization(tv_gather *g, tv_str folder)
 /* Our own schema (docs/models.md) lists layers, or holds a configuration of the usual kind. */
 static const tv_json *unwrap(tv_gather *g, const tv_json *doc)
 {
+    if (tv_json_get(doc, "variants")->n > 1)
+        tv_gather_warn(g, TV_TEXT0("record.variants",
+                                   N_("the file describes several variants; the first is taken")));
+    doc = tv_record_first(g->a, doc);
     const tv_json *config = tv_json_get(doc, "config");
     g->source.name = tv_json_str(tv_json_get(doc, "name"));
     if (config->type == TV_JSON_OBJECT)

@@ -1,0 +1,139 @@
+/* Built-in models: parameters as published, saved bytes and FLOPs against known figures. */
+#include "family/family.h"
+#include "graph_sums.h"
+#include "read/builtin.h"
+
+static const tv_model *model_named(tv_arena *a, const char *name)
+{
+    const tv_source *s = NULL;
+    const tv_model *m = NULL;
+    assert_ok(a, tv_builtin_find(a, tv_str_of(name), &s));
+    if (!s)
+        fail_msg("no built-in model %s", name);
+    assert_ok(a, tv_family_model(a, s, &m));
+    return m;
+}
+
+static void params_are_as_published(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    tv_builtins all = {0};
+    size_t stated = 0, wrong = 0;
+    assert_ok(a, tv_builtin_list(a, &all));
+    for (size_t i = 0; i < all.n; i++) {
+        tv_mark mark = tv_arena_mark(a);
+        const tv_model *m = model_named(a, tv_cstr(a, all.v[i].name));
+        if (all.v[i].params > 0 && m->params != all.v[i].params) {
+            print_error("%.*s: %.0f, published %.0f\n", TV_FMT(all.v[i].name), m->params,
+                        all.v[i].params);
+            wrong++;
+        }
+        stated += all.v[i].params > 0;
+        tv_arena_rewind(a, mark);
+    }
+    print_message("%zu built-in models, %zu with a published count\n", all.n, stated);
+    assert_int_equal(wrong, 0);
+    tv_arena_close(a);
+}
+
+static tv_graph *graph_of(tv_arena *a, const tv_model *m, tv_setting set)
+{
+    tv_graph *g = NULL;
+    if (set.kernel != TV_KERNEL_EAGER && set.policy.compute == TV_F32)
+        set.kernel = TV_KERNEL_EFFICIENT;
+    assert_ok(a, m->build(a, m, &set, &g));
+    return g;
+}
+
+/* Bytes per token and width that a post-norm layer keeps, as measured with saved-tensor hooks:
+ * 66 + 9x in fp32, 34 + 5x in 16 bit, 42 + 7x under autocast (x = heads·s/h); 64 + 4x, 32 + 2x,
+ * 40 + 6x without dropout. Norm statistics (16 bytes a token) and the log-sum-exp come on top. */
+static void bert_layer_keeps_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        tv_precision precision;
+        double dropout, base, per_x;
+    } cases[] = {
+        {TV_PRECISION_FP32, 0.1, 66, 9},     {TV_PRECISION_FP16, 0.1, 34, 5},
+        {TV_PRECISION_AMP_FP16, 0.1, 42, 7}, {TV_PRECISION_FP32, 0, 64, 4},
+        {TV_PRECISION_FP16, 0, 32, 2},       {TV_PRECISION_AMP_FP16, 0, 40, 6},
+    };
+    tv_arena *a = test_arena();
+    const tv_model *m = model_named(a, "bert-base");
+    const double s = 512, h = 768, x = 12 * s / h;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int fused = 0; fused < 2; fused++) {
+            tv_setting set = {.phase = TV_PHASE_TRAIN,
+                              .policy = test_policy(cases[i].precision),
+                              .kernel = fused ? TV_KERNEL_FLASH : TV_KERNEL_EAGER,
+                              .seq = 512,
+                              .dropout = cases[i].dropout};
+            const tv_graph *g = graph_of(a, m, set);
+            double kept = test_block_saved(a, g, 1, 16) / (16 * s * h);
+            double extra = (16 + (fused ? 4 * 12 : 0)) / h;
+            assert_close(kept, cases[i].base + (fused ? 0 : cases[i].per_x * x) + extra, 1e-9);
+        }
+    tv_arena_close(a);
+}
+
+/* Bytes kept per image, FP32: 86.0 MB at 224x224; 1.79 MB at 32x32 with the ImageNet stem; 25.6 MB
+ * with the 3x3 stem (measured with saved-tensor hooks, the image itself included). */
+static void resnet_keeps_what_was_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t image;
+        double bytes;
+    } cases[] = {
+        {"resnet-50", 224, 86.0e6},
+        {"resnet-50", 32, 1.79e6},
+        {"resnet50-cifar", 0, 25.6e6},
+    };
+    tv_arena *a = test_arena();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tv_setting set = {.phase = TV_PHASE_TRAIN,
+                          .policy = test_policy(TV_PRECISION_FP32),
+                          .image_h = cases[i].image,
+                          .image_w = cases[i].image,
+                          .dropout = -1};
+        const tv_model *m = model_named(a, cases[i].name);
+        const tv_graph *g = graph_of(a, m, set);
+        /* A batch of 8: batch norm keeps its statistics (212 kB) once per batch. */
+        assert_close(test_graph_saved(a, g, 8) / 8, cases[i].bytes, 0.005);
+    }
+    tv_arena_close(a);
+}
+
+static void names_are_found_however_they_are_spelled(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_source *s = NULL;
+    static const char *const spellings[] = {"bert-base", "BERT_Base", "bert-base-uncased",
+                                            "google/bert-base-uncased", NULL};
+    for (size_t i = 0; spellings[i]; i++) {
+        assert_ok(a, tv_builtin_find(a, tv_str_of(spellings[i]), &s));
+        assert_non_null(s);
+        assert_str(s->name, "bert-base");
+    }
+    assert_ok(a, tv_builtin_find(a, TV_S("no-such-model"), &s));
+    assert_null(s);
+    tv_str near[3];
+    assert_true(tv_builtin_near(a, TV_S("resnet-5O"), near) > 0);
+    assert_true(tv_str_starts(near[0], TV_S("resnet-5")));
+    tv_arena_close(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(params_are_as_published),
+        cmocka_unit_test(bert_layer_keeps_what_was_measured),
+        cmocka_unit_test(resnet_keeps_what_was_measured),
+        cmocka_unit_test(names_are_found_however_they_are_spelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
