@@ -46,7 +46,7 @@ def judge(path, name, rules):
         return None if folder == "command" else "only command/ knows the public header"
     if "/" not in name:
         here = ROOT / path.parent / name
-        return None if here.exists() or name.endswith(".inc") else "no such file beside it"
+        return None if here.exists() else "no such file beside it"
     target = name.split("/")[0]
     if folder not in rules:
         return f"src/LAYERS does not name {folder}"

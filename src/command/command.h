@@ -20,9 +20,8 @@ typedef struct tv_command {
     const tv_err *(*run)(tv_request *r, const void *options, const tv_args *args);
 } tv_command;
 
-/* Every command, in the order of the list in src/meson.build (generated). */
+/* Every command, in the order of the list in src/meson.build (generated); NULL at the end. */
 extern const tv_command *const tv_commands[];
-extern const size_t tv_n_commands;
 
 const tv_command *tv_command_find(tv_str name);
 

@@ -52,7 +52,7 @@ const size_t tv_n_standing_rows = sizeof tv_standing_rows / sizeof *tv_standing_
 
 const tv_command *tv_command_find(tv_str name)
 {
-    for (size_t i = 0; i < tv_n_commands; i++)
+    for (size_t i = 0; tv_commands[i]; i++)
         if (tv_str_is(name, tv_commands[i]->name))
             return tv_commands[i];
     return NULL;
@@ -60,12 +60,15 @@ const tv_command *tv_command_find(tv_str name)
 
 const tv_err *tv_command_unknown(tv_arena *a, tv_str name)
 {
-    tv_str *names = tv_new(a, tv_str, tv_n_commands);
-    for (size_t i = 0; i < tv_n_commands; i++)
+    size_t n = 0;
+    while (tv_commands[n])
+        n++;
+    tv_str *names = tv_new(a, tv_str, n);
+    for (size_t i = 0; i < n; i++)
         names[i] = tv_str_of(tv_commands[i]->name);
     tv_err *e = TV_FAIL(a, TV_USAGE, "usage.unknown-command", N_("unknown command \"{command}\""),
                         tv_arg_str("command", name));
-    const tv_str near = tv_nearest(a, name, names, tv_n_commands);
+    const tv_str near = tv_nearest(a, name, names, n);
     if (near.n)
         return tv_hint(e, TV_TEXT(a, "usage.did-you-mean", N_("Did you mean {near}?"),
                                   tv_arg_str("near", near)));

@@ -11,7 +11,7 @@ static bool names_path(const tv_option *row)
 
 static void put_command_names(tv_buf *b)
 {
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         tv_puts(b, i ? " " : "");
         tv_puts(b, tv_commands[i]->name);
     }
@@ -68,7 +68,7 @@ static void put_bash(tv_buf *b)
                "        return\n"
                "    fi\n"
                "    case $command:$before in\n");
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         tv_option_walk walk = {.command = tv_commands[i]};
         for (const tv_option *row; (row = tv_option_next(&walk));)
             put_bash_value(b, tv_commands[i], row);
@@ -78,7 +78,7 @@ static void put_bash(tv_buf *b)
     tv_puts(b, "' -- \"$word\")); return ;;\n"
                "    esac\n"
                "    case $command in\n");
-    for (size_t i = 0; i < tv_n_commands; i++)
+    for (size_t i = 0; tv_commands[i]; i++)
         put_bash_command(b, tv_commands[i]);
     tv_puts(b, "    esac\n"
                "    if [[ $word == -* ]]; then\n"
@@ -137,7 +137,7 @@ static void put_zsh(tv_buf *b)
                "_trivet() {\n"
                "    if ((CURRENT == 2)); then\n"
                "        local -a commands=(\n");
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         tv_puts(b, "            '");
         tv_puts(b, tv_commands[i]->name);
         tv_putc(b, ':');
@@ -149,7 +149,7 @@ static void put_zsh(tv_buf *b)
                "        return\n"
                "    fi\n"
                "    case ${words[2]} in\n");
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         tv_puts(b, "        ");
         tv_puts(b, tv_commands[i]->name);
         tv_puts(b, ") _arguments \\\n");

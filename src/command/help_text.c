@@ -78,7 +78,7 @@ static void put_command_list(const tv_page *page)
 {
     tv_arena *a = page->b->a;
     tv_table t = entry_table();
-    for (size_t i = 0; i < tv_n_commands; i++)
+    for (size_t i = 0; tv_commands[i]; i++)
         add_entry(a, &t, tv_str_of(tv_commands[i]->name),
                   tv_str_of(tv_message(page->lang, tv_commands[i]->summary)));
     tv_page_head(page, N_("Commands"));

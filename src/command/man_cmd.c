@@ -152,7 +152,7 @@ static void put_program(const manual *m)
     put_section(m, ".SH", N_("SYNOPSIS"));
     tv_puts(m->b, "\\fBtrivet\\fR \\fICOMMAND\\fR ...\n");
     put_section(m, ".SH", N_("COMMANDS"));
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         tv_puts(m->b, ".SS ");
         put_roff(m->b, tv_str_of(tv_commands[i]->name));
         tv_putc(m->b, '\n');

@@ -1,17 +1,6 @@
 /* Which family a source belongs to. Knows the table of families and nothing of any of them. */
 #include "family.h"
 
-#define ROW(name) extern const tv_family tv_family_##name;
-#include "family_rows.inc"
-#undef ROW
-
-const tv_family *const tv_families[] = {
-#define ROW(name) &tv_family_##name,
-#include "family_rows.inc"
-#undef ROW
-    NULL,
-};
-
 static const tv_family *best_claim(const tv_source *s)
 {
     const tv_family *best = NULL;

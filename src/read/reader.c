@@ -4,21 +4,13 @@
 
 #include <math.h>
 
-#define ROW(name) extern const tv_format tv_format_##name;
-#include "format_rows.inc"
-#undef ROW
-
-#define ROW(name) &tv_format_##name,
-static const tv_format *const formats[] = {
-#include "format_rows.inc"
-};
-#undef ROW
-
 const tv_format *tv_format_at(size_t i)
 {
-    const size_t n = sizeof formats / sizeof *formats;
+    size_t n = 0;
+    while (tv_formats[n])
+        n++;
     if (i < n)
-        return formats[i];
+        return tv_formats[i];
     if (i < n + tv_n_formats_later)
         return &tv_formats_later[i - n];
     /* Last: any other JSON is taken for a configuration. */

@@ -33,7 +33,9 @@ typedef struct tv_format {
     const char *instead;
 } tv_format;
 
-/* All formats, the more certain probes first. NULL after the last. */
+/* The formats that are read, the more certain probes first (generated); NULL at the end. */
+extern const tv_format *const tv_formats[];
+/* All formats: those, then the ones that are only recognised. NULL after the last. */
 const tv_format *tv_format_at(size_t i);
 
 #endif

@@ -92,7 +92,7 @@ static void older_callers_are_served(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         const char *const words[] = {"trivet", tv_commands[i]->name, "--help", "--lang", "zh"};
         trivet_options options;
         trivet_defaults(&options);
@@ -134,7 +134,7 @@ static void a_small_budget_is_a_limit(void **state)
 static void commands_are_complete(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < tv_n_commands; i++) {
+    for (size_t i = 0; tv_commands[i]; i++) {
         const tv_command *c = tv_commands[i];
         assert_non_null(c->name);
         assert_non_null(c->summary);
