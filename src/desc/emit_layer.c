@@ -35,6 +35,12 @@ static tv_val to_compute(tv_emit *e, bool keep_fp32, tv_val x)
     return tv_emit_autocast(e) ? tv_emit_cast(e, "16-bit copy", x, tv_emit_matmul_dtype(e)) : x;
 }
 
+/* PEFT's rule: the module's own name, or the end of its path after a dot. */
+static bool last_part_is(tv_str name, tv_str part)
+{
+    return tv_str_ends(name, part) && name.n > part.n && name.p[name.n - part.n - 1] == '.';
+}
+
 static bool targets(const tv_emit *e, const tv_linear *l, const char *path)
 {
     const tv_setting *s = e->set;
@@ -47,7 +53,7 @@ static bool targets(const tv_emit *e, const tv_linear *l, const char *path)
     for (tv_cut c = tv_str_cut(s->lora_targets, ',');; c = tv_str_cut(c.tail, ',')) {
         const tv_str pattern = tv_str_trim(c.head);
         const tv_str name = tv_str_of(path);
-        if (pattern.n && (tv_str_glob(name, pattern) || tv_str_ends(name, pattern)))
+        if (pattern.n && (tv_str_glob(name, pattern) || last_part_is(name, pattern)))
             return true;
         if (!c.found)
             return false;

@@ -93,6 +93,9 @@ typedef struct tv_job {
     tv_loss_variant loss;
     tv_strategy strategy;
     tv_parallel parallel;
+    int master; /* fp32 master copy and fp32 moments beside 16-bit parameters: 1 yes, -1 no, 0 as
+                   the precision and the framework imply */
+    tv_dtype lora_dtype; /* of adapters; unknown: fp32, as PEFT makes them */
     uint32_t lora_rank;
     tv_str
         lora_targets; /* comma-separated globs over module paths; empty: every linear of the body */

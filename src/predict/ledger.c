@@ -93,19 +93,19 @@ static bool resident_gradients(const tv_case *c)
 }
 
 typedef struct weight_sums {
-    double list_bytes;    /* trainable parameters in memory on the rank */
     double largest_bytes; /* of one trainable tensor */
     double grad_elements; /* trainable on the rank, not sharded */
 } weight_sums;
 
 static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *statics,
-                               static_list *states)
+                               static_list *states, static_list *temps)
 {
     const tv_graph *g = c->graph;
     const tv_rank rank = rank_of(c);
     const degrees d = degrees_of(c);
     uint32_t *counts = tv_new(a, uint32_t, g->n_blocks + 1);
     tv_graph_counts(g, counts);
+    const tv_step_temp temp = tv_state_step_temp(c->job.optimizer, c->job.optimizer_form);
     weight_sums sums = {0};
     for (size_t i = 0; i < g->n_weights; i++) {
         const tv_weight *w = &g->weights[i];
@@ -117,7 +117,7 @@ static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *stati
         const double state = tv_state_of_weight(c->job.optimizer, &c->policy, w) * share;
         add(a, states, TV_TERM_OPTIMIZER, state / 2 / d.states, 2 * n);
         const double bytes = w->elements * tv_dtype_bytes(w->dtype) * share / d.weights;
-        sums.list_bytes += bytes * n / (d.states / d.weights);
+        add(a, temps, TV_TERM_TEMPORARIES, bytes * temp.lists / (d.states / d.weights), n);
         sums.largest_bytes = fmax(sums.largest_bytes, bytes);
         sums.grad_elements += w->elements * share * n;
         if (resident_gradients(c)) {
@@ -125,6 +125,7 @@ static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *stati
             add(a, statics, TV_TERM_GRADIENTS, w->elements * each * share / d.gradients, n);
         }
     }
+    add(a, temps, TV_TERM_TEMPORARIES, sums.largest_bytes * temp.largest, 1);
     add(a, statics, TV_TERM_WEIGHTS, g->frozen_buffers_bytes, 1);
     return sums;
 }
@@ -210,7 +211,7 @@ static double grad_bytes_of(const tv_case *c)
 
 void tv_ledger_plan(tv_arena *a, const tv_case *c, double batch, tv_walk_plan *plan)
 {
-    static_list statics = {0}, states = {0};
+    static_list statics = {0}, states = {0}, temps = {0};
     const bool trains = tv_job_trains(&c->job);
     const tv_device *device = c->machine ? c->machine->device : NULL;
     *plan = (tv_walk_plan){
@@ -223,11 +224,11 @@ void tv_ledger_plan(tv_arena *a, const tv_case *c, double batch, tv_walk_plan *p
         .grad_bytes = grad_bytes_of(c),
         .conv_workspace_bytes = 64 * 1048576.0, /* assumed: cuDNN's heuristics rarely take more */
     };
-    const weight_sums sums = add_weights(a, c, &statics, &states);
+    const weight_sums sums = add_weights(a, c, &statics, &states, &temps);
     if (trains) {
         add_buckets(a, c, &sums, plan->grad_bytes, &statics, plan);
-        plan->step_temp_bytes = tv_state_step_temp(c->job.optimizer, c->job.optimizer_form,
-                                                   sums.list_bytes, sums.largest_bytes);
+        plan->step_temps = temps.v;
+        plan->n_step_temps = temps.n;
         if (plan->rank.shard > 1 && c->policy.autocast)
             plan->gather_bytes = tv_dtype_bytes(c->policy.compute);
     }

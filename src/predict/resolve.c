@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+/* Where PEFT puts adapters when nobody says: query and value, or the joined projection
+ * (peft/utils/constants.py, the mapping of model types to target modules). */
+#define PEFT_TARGETS "q_proj,v_proj,query_key_value,qkv_proj,c_attn,query,value,Wqkv,q,v"
+
 typedef struct resolver {
     tv_arena *a;
     const tv_model *model;
@@ -59,12 +63,9 @@ static int capability(const tv_device *d)
 static tv_precision training_precision(const resolver *r)
 {
     const int cc = capability(r->machine->device);
-    const bool adapts = tv_job_adapts(&r->c->job);
     if (cc >= 80)
-        return adapts ? TV_PRECISION_BF16 : TV_PRECISION_AMP_BF16;
-    if (cc >= 70)
-        return adapts ? TV_PRECISION_FP16 : TV_PRECISION_AMP_FP16;
-    return TV_PRECISION_FP32;
+        return TV_PRECISION_AMP_BF16;
+    return cc >= 70 ? TV_PRECISION_AMP_FP16 : TV_PRECISION_FP32;
 }
 
 static tv_precision serving_precision(const resolver *r)
@@ -83,10 +84,16 @@ static void choose_precision(resolver *r)
         took(r, "precision", tv_str_of(tv_precision_name(job->precision)));
     }
     r->c->policy = tv_predict_policy(job->precision, job->framework, r->model, trains);
+    if (tv_job_adapts(job) && r->c->policy.autocast) /* the frozen base is loaded in 16 bit */
+        r->c->policy.param = r->c->policy.stream = r->c->policy.compute;
     if (job->task == TV_TASK_QLORA && r->c->policy.base == TV_DTYPE_UNKNOWN) {
         const tv_policy nf4 = tv_predict_policy(TV_PRECISION_NF4, job->framework, r->model, true);
         r->c->policy.base = nf4.base;
         r->c->policy.base_bytes = nf4.base_bytes;
+    }
+    if (job->master && trains && r->c->policy.param != TV_F32) {
+        r->c->policy.master = job->master > 0;
+        r->c->policy.state = job->master > 0 ? TV_F32 : r->c->policy.param;
     }
     if (job->kv)
         r->c->policy.kv = job->kv;
@@ -152,16 +159,21 @@ static void choose_training(resolver *r)
         job->optimizer = TV_OPT_ADAMW;
         took(r, "optimizer", TV_S("adamw"));
     }
+    if (job->strategy == TV_STRATEGY_DEFAULT)
+        job->strategy = TV_STRATEGY_DDP;
     if (job->optimizer_form == TV_FORM_DEFAULT)
         job->optimizer_form = job->framework == TV_PADDLE ? TV_FORM_FUSED : TV_FORM_FOREACH;
     if (job->attention == TV_ATTENTION_DEFAULT && r->model->heads > 0) {
         const bool eager = kernel_of(r) == TV_KERNEL_EAGER;
         took(r, "attention", eager ? TV_S("eager") : TV_S("sdpa"));
     }
-    if (tv_job_adapts(job))
-        job->lora_rank = or_default(r, "lora-rank", job->lora_rank, 16);
-    if (job->strategy == TV_STRATEGY_DEFAULT)
-        job->strategy = TV_STRATEGY_DDP;
+    if (!tv_job_adapts(job))
+        return;
+    job->lora_rank = or_default(r, "lora-rank", job->lora_rank, 16);
+    if (job->lora_targets.n == 0) {
+        job->lora_targets = TV_S(PEFT_TARGETS);
+        took(r, "lora-targets", job->lora_targets);
+    }
 }
 
 static tv_setting setting_of(const resolver *r)
@@ -184,23 +196,31 @@ static tv_setting setting_of(const resolver *r)
         .lora_rank = job->lora_rank,
         .lora_targets = job->lora_targets,
         .lora_dropout = job->lora_dropout,
-        .lora_dtype = TV_F32, /* PEFT's autocast_adapter_dtype is on by default */
-        .keep_logits = true,  /* the module's output object lives until the step ends */
+        /* PEFT's autocast_adapter_dtype is on by default */
+        .lora_dtype = job->lora_dtype ? job->lora_dtype : TV_F32,
+        .keep_logits = true, /* the module's output object lives until the step ends */
         .fused_norm = job->engine != TV_ENGINE_EAGER,
         .last_logits = !trains,
     };
 }
 
-static const tv_err *check_lengths(const resolver *r)
+/* Rotary positions go on past the trained length, badly; learned ones end there. */
+static const tv_err *check_lengths(resolver *r)
 {
     const tv_job *job = &r->c->job;
-    const double total = (double)job->seq + (double)job->gen;
-    if (r->model->max_seq <= 0 || total <= r->model->max_seq || !r->model->default_seq)
+    const double total = (double)job->seq + (double)job->gen, max = r->model->max_seq;
+    if (max <= 0 || total <= max || !r->model->default_seq)
         return NULL;
+    if (r->model->generates) {
+        *tv_push(r->a, &r->defaults) = TV_TEXT(
+            r->a, "seq", N_("{total} tokens are more than the {max} the model was made for"),
+            tv_arg_num("total", TV_ARG_COUNT, total), tv_arg_num("max", TV_ARG_COUNT, max));
+        return NULL;
+    }
     return tv_hint(TV_FAIL(r->a, TV_USAGE, "seq.too-long",
                            N_("{total} tokens are more than the model's {max}"),
                            tv_arg_num("total", TV_ARG_COUNT, total),
-                           tv_arg_num("max", TV_ARG_COUNT, r->model->max_seq)),
+                           tv_arg_num("max", TV_ARG_COUNT, max)),
                    TV_TEXT0("seq.try", N_("Give a smaller --seq or --gen.")));
 }
 

@@ -55,8 +55,7 @@ double tv_state_of_weight(tv_optimizer optimizer, const tv_policy *p, const tv_w
 
 /* foreach works on lists: one list of the parameters' size (square roots of the second moment);
  * a loop holds three tensors of one parameter; fused kernels hold nothing. */
-double tv_state_step_temp(tv_optimizer optimizer, tv_optimizer_form form, double list_bytes,
-                          double largest_bytes)
+tv_step_temp tv_state_step_temp(tv_optimizer optimizer, tv_optimizer_form form)
 {
     const bool adam = optimizer == TV_OPT_DEFAULT || optimizer == TV_OPT_ADAMW ||
                       optimizer == TV_OPT_ADAM || optimizer == TV_OPT_AMSGRAD;
@@ -64,13 +63,13 @@ double tv_state_step_temp(tv_optimizer optimizer, tv_optimizer_form form, double
     switch (form) {
     case TV_FORM_DEFAULT:
     case TV_FORM_FOREACH:
-        if (eightbit)
-            return 0;
-        return adam ? list_bytes : optimizer == TV_OPT_SGD ? 0 : largest_bytes;
+        if (adam)
+            return (tv_step_temp){.lists = 1};
+        return (tv_step_temp){.largest = eightbit || optimizer == TV_OPT_SGD ? 0 : 1};
     case TV_FORM_FUSED:
-        return 0;
+        return (tv_step_temp){0};
     case TV_FORM_LOOP:
-        return adam ? 3 * largest_bytes : largest_bytes;
+        return (tv_step_temp){.largest = adam ? 3 : 1};
     }
-    return 0;
+    return (tv_step_temp){0};
 }

@@ -6,7 +6,11 @@
 #include "desc/job.h"
 
 double tv_state_of_weight(tv_optimizer optimizer, const tv_policy *p, const tv_weight *w);
-double tv_state_step_temp(tv_optimizer optimizer, tv_optimizer_form form, double list_bytes,
-                          double largest_bytes);
+/* Temporaries of a step: so many lists of the parameters' size, or copies of the largest one. */
+typedef struct tv_step_temp {
+    double lists, largest;
+} tv_step_temp;
+
+tv_step_temp tv_state_step_temp(tv_optimizer optimizer, tv_optimizer_form form);
 
 #endif

@@ -498,14 +498,34 @@ static void end_forward(walk *w)
     }
 }
 
+/* Takes a list of equal allocations and yields their slots. */
+static slot *take_each(walk *w, const tv_static *one, tv_arena *a, size_t *n)
+{
+    *n = one->n < 65536 ? (size_t)one->n : 1;
+    slot *slots = tv_new(a, slot, *n + 1);
+    for (size_t k = 0; k < *n; k++)
+        take(w, &slots[k], one->bytes * one->n / (double)*n, one->term);
+    return slots;
+}
+
 static void take_statics(walk *w, const tv_static *list, size_t n, tv_arena *a)
 {
-    for (size_t i = 0; i < n; i++) {
-        const double count = list[i].n < 65536 ? list[i].n : 1;
-        const double each = list[i].bytes * list[i].n / count;
-        for (double k = 0; k < count; k++)
-            take(w, tv_new(a, slot, 1), each, list[i].term);
-    }
+    size_t taken;
+    for (size_t i = 0; i < n; i++)
+        (void)take_each(w, &list[i], a, &taken);
+}
+
+/* foreach's lists: all of them at once, then none. */
+static void step_temporaries(walk *w, tv_arena *a)
+{
+    const size_t n = w->plan->n_step_temps;
+    slot **slots = tv_new(a, slot *, n + 1);
+    size_t *counts = tv_new(a, size_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        slots[i] = take_each(w, &w->plan->step_temps[i], a, &counts[i]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < counts[i]; k++)
+            drop(w, &slots[i][k], w->plan->step_temps[i].term);
 }
 
 static void take_batch(walk *w)
@@ -555,8 +575,7 @@ static void run_step(walk *w, tv_arena *a, bool first)
     w->at_op = TV_NONE;
     if (first)
         take_statics(w, w->plan->states, w->plan->n_states, a);
-    if (w->plan->trains)
-        breathe(w, w->plan->step_temp_bytes, TV_TERM_TEMPORARIES);
+    step_temporaries(w, a);
     drop_left(w);
 }
 

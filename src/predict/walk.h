@@ -32,11 +32,12 @@ typedef struct tv_walk_plan {
     tv_pool_kind pool;
     bool trains;
     tv_recompute recompute;
-    bool grads_resident;     /* gradients exist before backward starts (accumulation, Paddle) */
-    double grad_bytes;       /* per trainable parameter: bytes of its gradient */
-    double reduce_bytes;     /* ... in a sharded gradient's reduction; 0: as grad_bytes */
-    double gather_bytes;     /* per parameter of an unsharded block (ZeRO-3); 0: as stored */
-    double step_temp_bytes;  /* optimizer's temporaries */
+    bool grads_resident;         /* gradients exist before backward starts (accumulation, Paddle) */
+    double grad_bytes;           /* per trainable parameter: bytes of its gradient */
+    double reduce_bytes;         /* ... in a sharded gradient's reduction; 0: as grad_bytes */
+    double gather_bytes;         /* per parameter of an unsharded block (ZeRO-3); 0: as stored */
+    const tv_static *step_temps; /* the optimizer's temporaries, one tensor per parameter */
+    size_t n_step_temps;
     const tv_static *states; /* optimizer state: appears at the end of the first step */
     size_t n_states;
     double conv_workspace_bytes; /* transient at each convolution, at most */
