@@ -79,12 +79,19 @@ static tv_err *bad_value(tv_arena *a, const tv_option *row, tv_str text, const c
                    tv_arg_word("takes", takes));
 }
 
+static tv_str number_text(tv_arena *a, double v)
+{
+    tv_buf b = tv_buf_in(a);
+    tv_put_double(&b, v);
+    return tv_buf_str(&b);
+}
+
 static tv_err *out_of_range(tv_arena *a, const tv_option *row, tv_str text)
 {
     return TV_FAIL(
         a, TV_USAGE, "usage.range", N_("{option} cannot be {value}: the range is {low} to {high}"),
         tv_arg_str("option", dashed(a, row->name)), tv_arg_str("value", text),
-        tv_arg_num("low", TV_ARG_NUMBER, row->low), tv_arg_num("high", TV_ARG_NUMBER, row->high));
+        tv_arg_str("low", number_text(a, row->low)), tv_arg_str("high", number_text(a, row->high)));
 }
 
 static bool in_range(const tv_option *row, double v)
