@@ -27,6 +27,14 @@ typedef enum tv_rate {
 const char *tv_rate_name(tv_rate r); /* "fp16 tensor, fp32 accumulate" (a msgid) */
 const char *tv_rate_key(tv_rate r);  /* "fp16_tensor": as in JSON */
 
+typedef enum tv_fabric_shape {
+    TV_FABRIC_UNKNOWN,
+    TV_FABRIC_BRIDGE, /* joins pairs (H200 NVL: pairs or fours) */
+    TV_FABRIC_MESH,   /* every card has links to each of the others */
+    TV_FABRIC_SWITCH, /* all pairs at full rate */
+    TV_FABRIC_TORUS,
+} tv_fabric_shape;
+
 typedef struct tv_price {
     tv_str currency; /* "USD", "CNY" */
     double value;
@@ -66,6 +74,9 @@ typedef struct tv_device {
     tv_fact boost_hz;
     tv_fact pcie_gen;
     tv_fact pcie_lanes;
+    tv_str fabric; /* "NVLink", "xGMI", "HCCS" ..., "none"; empty: unknown. The
+                      nvlink_ facts are those of this link */
+    tv_fabric_shape fabric_shape;
     tv_fact nvlink_bytes_per_s; /* one direction, all links of the card together */
     tv_fact nvlink_both_bytes_per_s;
     tv_fact nvlink_links;
@@ -75,10 +86,10 @@ typedef struct tv_device {
     tv_fact board_min_w;
     tv_fact mig_max;
     tv_fact max_temp_c, slowdown_temp_c, shutdown_temp_c, mem_max_temp_c;
-    tv_fact msrp_usd;
+    tv_fact msrp_usd;       /* as_of: the day of that price */
     const tv_price *prices; /* list and street prices, newest first */
     size_t n_prices;
-    const tv_str *notes;
+    const tv_str *notes; /* ids of remarks: tv_catalog_remark says them in a language */
     size_t n_notes;
     tv_str confidence;
     const void *record; /* the JSON record, for `gpus show --json` */
@@ -153,8 +164,9 @@ typedef struct tv_offer {
     double node_per_h;      /* on demand, in currency; 0 unknown */
     double node_spot_per_h; /* 0 unknown */
     tv_str currency;
-    tv_str date;
+    tv_str date; /* empty: the source gives none */
     tv_str source;
+    tv_str note;
 } tv_offer;
 
 /* Usable memory: what nvidia-smi prints where known, else the nominal size. */
