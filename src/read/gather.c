@@ -175,7 +175,7 @@ static void warn_gaps(tv_gather *g, size_t n, uint64_t bytes)
         return;
     const tv_str path = g->files.v[g->files.n - 1].path;
     tv_gather_warn(g, TV_TEXT(g->a, "read.gaps",
-                              N_("{file} holds {bytes} in {n} places that belong to no tensor"),
+                              N_("{file} holds {bytes} that belong to no tensor (gaps: {n})"),
                               tv_arg_str("file", tv_path_name(path)),
                               tv_arg_num("bytes", TV_ARG_DISK, (double)bytes),
                               tv_arg_num("n", TV_ARG_COUNT, (double)n)));
@@ -236,7 +236,8 @@ static void sort_tensors(tv_gather *g)
 static const tv_err *stands_twice(tv_gather *g, const tv_tensor *x, const tv_tensor *y)
 {
     const tv_bytes_view view = g->views.v[y->file];
-    const char *later = x->name.p > y->name.p ? x->name.p : y->name.p;
+    const bool one_file = x->file == y->file;
+    const char *later = one_file && x->name.p > y->name.p ? x->name.p : y->name.p;
     tv_err *e =
         tv_fail(g->a, TV_INPUT,
                 TV_TEXT(g->a, "read.duplicate-tensor", N_("the tensor \"{name}\" stands twice"),
@@ -263,13 +264,13 @@ static void warn_copies(tv_gather *g, size_t n, size_t different, tv_str name)
     if (n)
         tv_gather_warn(g,
                        TV_TEXT(g->a, "read.copies",
-                               N_("{n} tensors stand in more than one file (\"{name}\"): each "
-                                  "is counted once"),
+                               N_("tensors that stand in more than one file, each counted "
+                                  "once: {n} (\"{name}\")"),
                                tv_arg_num("n", TV_ARG_COUNT, (double)n), tv_arg_str("name", name)));
     if (different)
         tv_gather_warn(g, TV_TEXT(g->a, "read.name-clash",
-                                  N_("{n} of them differ in type or shape from file to file: the "
-                                     "first file's are taken; name one file to be sure"),
+                                  N_("tensors that differ in type or shape from file to file: {n}; "
+                                     "the first file's are taken, name one file to be sure"),
                                   tv_arg_num("n", TV_ARG_COUNT, (double)different)));
 }
 

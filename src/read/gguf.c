@@ -434,8 +434,6 @@ static const tv_err *read_tensor(cursor *c, uint64_t alignment)
     TV_TRY(take_uint(c, 8, &t.offset));
     if (t.offset % alignment)
         return broken(c, "gguf.unaligned", N_("a tensor's offset breaks the file's alignment"), at);
-    if (t.offset > c->bytes.n)
-        return broken(c, "gguf.outside", N_("a tensor begins behind the end of the file"), at);
     *tv_push(c->g->a, &c->g->tensors) = t;
     return NULL;
 }
@@ -473,9 +471,9 @@ static const tv_err *place_tensors(cursor *c, uint64_t alignment)
     size_t unknown = 0;
     for (size_t i = c->first; i < c->g->tensors.n; i++) {
         tv_tensor *t = &c->g->tensors.v[i];
-        uint64_t end;
-        t->offset += begin;
-        if (__builtin_add_overflow(t->offset, t->bytes, &end))
+        uint64_t end = UINT64_MAX; /* an offset that wraps around is far outside */
+        if (__builtin_add_overflow(t->offset, begin, &t->offset) ||
+            __builtin_add_overflow(t->offset, t->bytes, &end))
             end = UINT64_MAX;
         if (end > worst_end) {
             worst_end = end;
@@ -487,7 +485,7 @@ static const tv_err *place_tensors(cursor *c, uint64_t alignment)
         return cut_short(c, worst, worst_end);
     if (unknown)
         tv_gather_warn(c->g, TV_TEXT(c->g->a, "gguf.unknown-type",
-                                     N_("{n} tensors of {file} have a type that is not known: "
+                                     N_("tensors of {file} with a type that is not known: {n}; "
                                         "their bytes are taken from the next one's place"),
                                      tv_arg_num("n", TV_ARG_COUNT, (double)unknown),
                                      tv_arg_str("file", tv_path_name(c->path))));

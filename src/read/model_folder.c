@@ -63,6 +63,26 @@ static bool is_second_copy(tv_str name)
     return tv_str_starts(name, TV_S("consolidated"));
 }
 
+/* Parts without an index: their names say how many there must be. */
+static const tv_err *check_parts(tv_gather *g, const folder *f, tv_str name)
+{
+    const tv_part own = tv_part_of(name, TV_S(".safetensors"));
+    uint64_t there = 0;
+    for (size_t i = 0; own.count && i < f->dir.n; i++) {
+        const tv_part other = tv_part_of(f->dir.v[i].name, TV_S(".safetensors"));
+        there += other.count == own.count && tv_str_eq(other.stem, own.stem);
+    }
+    if (there >= own.count)
+        return NULL;
+    tv_err *e = tv_fail(g->a, TV_UNAVAILABLE,
+                        TV_TEXT(g->a, "read.missing-parts",
+                                N_("parts of the model that are there: {n} of {all}"),
+                                tv_arg_num("n", TV_ARG_COUNT, (double)there),
+                                tv_arg_num("all", TV_ARG_COUNT, (double)own.count)));
+    return tv_hint(tv_in_file(e, inside(g, f, name)),
+                   TV_TEXT0("read.missing-parts", N_("Fetch the missing files.")));
+}
+
 static const tv_err *read_all(tv_gather *g, const folder *f)
 {
     bool others = false;
@@ -74,8 +94,10 @@ static const tv_err *read_all(tv_gather *g, const folder *f)
         const tv_dir_entry *entry = &f->dir.v[i];
         if (entry->is_dir || !tv_str_ends(entry->name, TV_S(".safetensors")))
             continue;
-        if (!(others && is_second_copy(entry->name)))
-            TV_TRY(read_one(g, f, entry->name));
+        if (others && is_second_copy(entry->name))
+            continue;
+        TV_TRY(check_parts(g, f, entry->name));
+        TV_TRY(read_one(g, f, entry->name));
     }
     return NULL;
 }

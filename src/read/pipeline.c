@@ -54,7 +54,9 @@ const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc)
 {
     component_list parts = {0};
     if (g->depth++)
-        return TV_FAIL0(g->a, TV_INPUT, "pipeline.nested", N_("a pipeline inside a pipeline"));
+        return tv_in_file(
+            TV_FAIL0(g->a, TV_INPUT, "pipeline.nested", N_("a pipeline inside a pipeline")),
+            folder);
     for (size_t i = 0; i < doc->n; i++) {
         const tv_json *value = &doc->items[i];
         const tv_str class_name = tv_json_str(tv_json_at(value, 1));

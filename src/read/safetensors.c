@@ -313,8 +313,8 @@ static void warn_types(header *h)
     if (h->unknown_types == 0)
         return;
     tv_gather_warn(h->g, TV_TEXT(h->g->a, "safetensors.unknown-type",
-                                 N_("{n} tensors of {file} have a type that is not known "
-                                    "({type}): their bytes are the file's, their use is not known"),
+                                 N_("tensors of {file} with a type that is not known ({type}): "
+                                    "{n}; their bytes are the file's, their use is not known"),
                                  tv_arg_num("n", TV_ARG_COUNT, (double)h->unknown_types),
                                  tv_arg_str("file", tv_path_name(h->path)),
                                  tv_arg_str("type", h->unknown_type)));

@@ -134,7 +134,8 @@ static const tv_err *missing(index_scan *s, size_t i, size_t there)
 {
     tv_err *e = tv_fail(s->g->a, TV_UNAVAILABLE,
                         TV_TEXT(s->g->a, "index.missing-shard",
-                                N_("{n} of the model's {all} files are missing, first {file}"),
+                                N_("files of the model that are missing: {n} of {all}, first "
+                                   "{file}"),
                                 tv_arg_num("n", TV_ARG_COUNT, (double)(s->shards.n - there)),
                                 tv_arg_num("all", TV_ARG_COUNT, (double)s->shards.n),
                                 tv_arg_str("file", s->shards.v[i])));
@@ -146,10 +147,11 @@ static const tv_err *missing(index_scan *s, size_t i, size_t there)
 
 static const tv_err *only_the_index(index_scan *s)
 {
-    tv_gather_warn(s->g, TV_TEXT(s->g->a, "index.no-shards",
-                                 N_("only the index {file} is there, none of its {n} files"),
-                                 tv_arg_str("file", tv_path_name(s->scan.file)),
-                                 tv_arg_num("n", TV_ARG_COUNT, (double)s->shards.n)));
+    tv_gather_warn(s->g,
+                   TV_TEXT(s->g->a, "index.no-shards",
+                           N_("only the index {file} is there, none of the files it names ({n})"),
+                           tv_arg_str("file", tv_path_name(s->scan.file)),
+                           tv_arg_num("n", TV_ARG_COUNT, (double)s->shards.n)));
     return NULL;
 }
 
