@@ -19,9 +19,27 @@ static tv_err *cannot(tv_arena *a, tv_str path, int number)
     return tv_in_file(e, path);
 }
 
+/* Deferred before it is opened: an allocation that fails in between leaves nothing open. */
+typedef struct handle {
+    int fd;
+    bool open;
+} handle;
+
 static void close_handle(void *what)
 {
-    (void)close((int)(intptr_t)what);
+    handle *h = what;
+    if (h->open)
+        (void)close(h->fd);
+    h->open = false;
+}
+
+static handle *open_handle(tv_arena *a, tv_str path)
+{
+    handle *h = tv_new(a, handle, 1);
+    tv_defer(a, close_handle, h);
+    h->fd = open(tv_cstr(a, path), O_RDONLY | O_CLOEXEC);
+    h->open = h->fd >= 0;
+    return h;
 }
 
 tv_file_info tv_file_stat(tv_arena *a, tv_str path)
@@ -60,14 +78,8 @@ static const tv_err *read_all(tv_arena *a, int fd, tv_str path, size_t limit, tv
     return NULL;
 }
 
-const tv_err *tv_file_read(tv_arena *a, tv_str path, size_t limit, tv_str *text)
+static const tv_err *read_handle(tv_arena *a, int fd, tv_str path, size_t limit, tv_str *text)
 {
-    if (tv_str_is(path, "-"))
-        return read_all(a, STDIN_FILENO, TV_S("standard input"), limit, text);
-    const int fd = open(tv_cstr(a, path), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return cannot(a, path, errno);
-    tv_defer(a, close_handle, (void *)(intptr_t)fd);
     struct stat st;
     if (fstat(fd, &st) != 0)
         return cannot(a, path, errno);
@@ -78,6 +90,18 @@ const tv_err *tv_file_read(tv_arena *a, tv_str path, size_t limit, tv_str *text)
     return read_all(a, fd, path, limit, text);
 }
 
+const tv_err *tv_file_read(tv_arena *a, tv_str path, size_t limit, tv_str *text)
+{
+    if (tv_str_is(path, "-"))
+        return read_all(a, STDIN_FILENO, TV_S("standard input"), limit, text);
+    handle *h = open_handle(a, path);
+    if (!h->open)
+        return cannot(a, path, errno);
+    const tv_err *e = read_handle(a, h->fd, path, limit, text);
+    close_handle(h);
+    return e;
+}
+
 typedef struct mapping {
     void *p;
     size_t n;
@@ -86,7 +110,8 @@ typedef struct mapping {
 static void unmap(void *what)
 {
     const mapping *m = what;
-    (void)munmap(m->p, m->n);
+    if (m->n)
+        (void)munmap(m->p, m->n);
 }
 
 static const tv_err *map_handle(tv_arena *a, int fd, tv_str path, tv_bytes_view *bytes)
@@ -99,23 +124,23 @@ static const tv_err *map_handle(tv_arena *a, int fd, tv_str path, tv_bytes_view 
     *bytes = (tv_bytes_view){0};
     if (st.st_size == 0)
         return NULL;
+    mapping *m = tv_new(a, mapping, 1);
+    tv_defer(a, unmap, m);
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED)
         return cannot(a, path, errno);
-    mapping *m = tv_new(a, mapping, 1);
     *m = (mapping){p, (size_t)st.st_size};
-    tv_defer(a, unmap, m);
     *bytes = (tv_bytes_view){p, (size_t)st.st_size};
     return NULL;
 }
 
 const tv_err *tv_file_map(tv_arena *a, tv_str path, tv_bytes_view *bytes)
 {
-    const int fd = open(tv_cstr(a, path), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    handle *h = open_handle(a, path);
+    if (!h->open)
         return cannot(a, path, errno);
-    const tv_err *e = map_handle(a, fd, path, bytes);
-    (void)close(fd);
+    const tv_err *e = map_handle(a, h->fd, path, bytes);
+    close_handle(h);
     return e;
 }
 
@@ -124,23 +149,25 @@ static int by_name(const void *x, const void *y)
     return tv_str_cmp(((const tv_dir_entry *)x)->name, ((const tv_dir_entry *)y)->name);
 }
 
+typedef struct open_dir {
+    DIR *d;
+} open_dir;
+
 static void close_dir(void *what)
 {
-    (void)closedir(what);
+    open_dir *o = what;
+    if (o->d)
+        (void)closedir(o->d);
+    o->d = NULL;
 }
 
-const tv_err *tv_dir_list(tv_arena *a, tv_str path, tv_dir *dir)
+static void list_entries(tv_arena *a, DIR *d, tv_dir *dir)
 {
-    DIR *d = opendir(tv_cstr(a, path));
-    if (!d)
-        return cannot(a, path, errno);
-    *dir = (tv_dir){0};
     for (const struct dirent *entry; (entry = readdir(d));) {
         const tv_str name = tv_str_of(entry->d_name);
-        if (tv_str_is(name, ".") || tv_str_is(name, ".."))
-            continue;
         struct stat st;
-        if (fstatat(dirfd(d), entry->d_name, &st, 0) != 0)
+        if (tv_str_is(name, ".") || tv_str_is(name, "..") ||
+            fstatat(dirfd(d), entry->d_name, &st, 0) != 0)
             continue;
         *tv_push(a, dir) = (tv_dir_entry){
             tv_str_copy(a, name),
@@ -148,7 +175,18 @@ const tv_err *tv_dir_list(tv_arena *a, tv_str path, tv_dir *dir)
             (uint64_t)st.st_size,
         };
     }
-    close_dir(d);
+}
+
+const tv_err *tv_dir_list(tv_arena *a, tv_str path, tv_dir *dir)
+{
+    open_dir *o = tv_new(a, open_dir, 1);
+    tv_defer(a, close_dir, o);
+    o->d = opendir(tv_cstr(a, path));
+    if (!o->d)
+        return cannot(a, path, errno);
+    *dir = (tv_dir){0};
+    list_entries(a, o->d, dir);
+    close_dir(o);
     if (dir->n)
         qsort(dir->v, dir->n, sizeof *dir->v, by_name);
     return NULL;

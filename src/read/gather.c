@@ -329,16 +329,26 @@ static bool says_nothing(tv_str name)
     return name.n == 0 || tv_str_is(name, ".") || tv_str_is(name, "..") || tv_str_is(name, "/");
 }
 
+/* The names that every model's files have: their folder says more. */
+static bool is_generic(tv_str name)
+{
+    static const char *const names[] = {"model", "model_index", "pytorch_model",
+                                        "diffusion_pytorch_model"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tv_str_is(name, names[i]))
+            return true;
+    return tv_str_ends(name, TV_S("config")) || tv_str_has(name, TV_S(".safetensors"));
+}
+
 tv_str tv_model_name(tv_arena *a, tv_str path, bool is_dir, const tv_json *config)
 {
     const tv_str file = tv_path_name(path);
     tv_str name = file;
     if (!is_dir) {
         name = without_extension(file);
-        const bool generic = tv_str_ends(name, TV_S("config")) || tv_str_is(name, "model") ||
-                             tv_str_is(name, "model_index") || tv_str_is(name, "model.safetensors");
-        if (generic) /* every model's file is called that: its folder says more */
-            name = tv_path_name(tv_path_folder(path));
+        const tv_part part = tv_part_of(name, TV_S(""));
+        name = part.count ? part.stem : name;
+        name = is_generic(name) ? tv_path_name(tv_path_folder(path)) : name;
     }
     if (says_nothing(name))
         name = tv_path_name(tv_json_str(tv_json_get(config, "_name_or_path")));

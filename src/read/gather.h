@@ -98,6 +98,9 @@ const tv_err *tv_read_folder(tv_gather *g, tv_str folder) TV_CHECKED;
 const tv_err *tv_read_weights_beside(tv_gather *g, tv_str folder) TV_CHECKED;
 /* A parsed configuration; sets kind, config and quantization. */
 const tv_err *tv_read_config(tv_gather *g, tv_str path) TV_CHECKED;
+/* config.json beside a file of weights, where the file has one of the names under which
+ * frameworks save a whole model. */
+const tv_err *tv_read_config_beside(tv_gather *g, tv_str path) TV_CHECKED;
 /* A diffusers pipeline: model_index.json and one folder per component. */
 const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc) TV_CHECKED;
 

@@ -4,41 +4,35 @@
 
 #include "builtin.h"
 
-static bool is_pair(const tv_json *value)
+/* model_index.json: the class of a pipeline, and components as [library, class]. */
+static bool is_pipeline(tv_str path, const tv_json *doc)
 {
-    return value->type == TV_JSON_ARRAY && value->n == 2;
-}
-
-/* model_index.json: a class, and components as [library, class]. */
-static bool is_pipeline(const tv_json *doc)
-{
-    if (!tv_json_has(doc, "_class_name"))
+    const tv_str class_name = tv_json_str(tv_json_get(doc, "_class_name"));
+    if (class_name.n == 0)
         return false;
-    for (size_t i = 0; i < doc->n; i++)
-        if (is_pair(&doc->items[i]) && tv_json_at(&doc->items[i], 0)->type == TV_JSON_STRING &&
-            tv_json_at(&doc->items[i], 1)->type == TV_JSON_STRING)
-            return true;
-    return false;
+    return tv_str_is(tv_path_name(path), "model_index.json") ||
+           tv_str_ends(class_name, TV_S("Pipeline"));
 }
 
 typedef struct other_json {
     const char *key; /* its presence tells */
     const char *what;
     const char *hint;
+    bool scheduler; /* so does a class that is one */
 } other_json;
 
 /* JSON files that lie beside models and describe none. */
 static const other_json others[] = {
     {"peft_type", N_("an adapter's settings, not a model"),
-     N_("Name the base model, and describe the adapter with --task lora --lora-rank.")},
+     N_("Name the base model, and describe the adapter with --task lora --lora-rank."), false},
     {"base_code", N_("a Paddle PIR program, which is not read yet"),
-     N_("Name the model's config.json, or give the size with --params.")},
+     N_("Name the model's config.json, or give the size with --params."), false},
     {"tokenizer_class", N_("a tokenizer's settings, not a model"),
-     N_("Name the folder, or config.json in it.")},
+     N_("Name the folder, or config.json in it."), false},
     {"added_tokens_decoder", N_("a tokenizer's settings, not a model"),
-     N_("Name the folder, or config.json in it.")},
+     N_("Name the folder, or config.json in it."), false},
     {"num_train_timesteps", N_("a scheduler's settings, not a model"),
-     N_("Name the pipeline's folder, or model_index.json in it.")},
+     N_("Name the pipeline's folder, or model_index.json in it."), true},
 };
 
 static const tv_err *refuse(tv_gather *g, tv_str path, const char *id, const char *msgid,
@@ -60,8 +54,10 @@ static const tv_err *check_document(tv_gather *g, tv_str path, const tv_json *do
                       N_("Name a model's config.json, or its folder."), TV_INPUT);
     if (describes_a_model(doc))
         return NULL; /* a speech model's own configuration may name its tokenizer class */
+    const bool scheduler =
+        tv_str_ends(tv_json_str(tv_json_get(doc, "_class_name")), TV_S("Scheduler"));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (tv_json_has(doc, others[i].key))
+        if (tv_json_has(doc, others[i].key) || (scheduler && others[i].scheduler))
             return refuse(g, path, "config.not-a-model", others[i].what, others[i].hint,
                           TV_UNSUPPORTED);
     return NULL;
@@ -107,10 +103,21 @@ const tv_err *tv_read_config(tv_gather *g, tv_str path)
     TV_TRY(tv_json_parse_file(g->a, path, &doc));
     TV_TRY(check_document(g, path, doc));
     const tv_str folder = tv_path_folder(path);
-    if (is_pipeline(doc))
+    if (is_pipeline(path, doc))
         return tv_read_pipeline(g, folder, doc);
     take_document(g, doc);
     return read_quantization(g, folder);
+}
+
+const tv_err *tv_read_config_beside(tv_gather *g, tv_str path)
+{
+    const tv_str name = tv_path_name(path);
+    const tv_str config = tv_path_join(g->a, tv_path_folder(path), TV_S("config.json"));
+    if (!tv_str_starts(name, TV_S("model")) &&
+        !tv_str_starts(name, TV_S("diffusion_pytorch_model")) &&
+        !tv_str_starts(name, TV_S("pytorch_model")))
+        return NULL;
+    return tv_file_stat(g->a, config).exists ? tv_read_config(g, config) : NULL;
 }
 
 const tv_err *tv_read_description(tv_arena *a, tv_str name, tv_str text, const tv_source **out)

@@ -19,7 +19,8 @@ static bool is_onnx(tv_str name, tv_bytes_view bytes)
 static bool is_paddle(tv_str name, tv_bytes_view bytes)
 {
     (void)bytes;
-    return ends_with_any(name, (const char *const[]){".pdmodel", ".pdiparams", ".pdparams", NULL});
+    return ends_with_any(
+        name, (const char *const[]){".pdmodel", ".pdiparams", ".pdparams", "__model__", NULL});
 }
 
 static bool is_torch_program(tv_str name, tv_bytes_view bytes)

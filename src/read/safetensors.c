@@ -377,21 +377,6 @@ static tv_str index_of_part(tv_gather *g, tv_str path)
     return tv_file_stat(g->a, index).exists ? index : (tv_str){0};
 }
 
-/* The names under which frameworks save a whole model; its configuration lies beside it. */
-static bool is_whole_model(tv_str name)
-{
-    return tv_str_starts(name, TV_S("model")) ||
-           tv_str_starts(name, TV_S("diffusion_pytorch_model"));
-}
-
-static const tv_err *read_config_beside(tv_gather *g, tv_str path)
-{
-    const tv_str config = tv_path_join(g->a, tv_path_folder(path), TV_S("config.json"));
-    if (!is_whole_model(tv_path_name(path)) || !tv_file_stat(g->a, config).exists)
-        return NULL;
-    return tv_read_config(g, config);
-}
-
 static const tv_err *read_named_index(tv_gather *g, tv_str path)
 {
     tv_bytes_view bytes;
@@ -401,7 +386,7 @@ static const tv_err *read_named_index(tv_gather *g, tv_str path)
 
 static const tv_err *read(tv_gather *g, tv_str path, tv_bytes_view bytes)
 {
-    TV_TRY(read_config_beside(g, path));
+    TV_TRY(tv_read_config_beside(g, path));
     const tv_str index = index_of_part(g, path);
     if (index.n)
         return read_named_index(g, index);

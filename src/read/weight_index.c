@@ -149,9 +149,11 @@ static const tv_err *only_the_index(index_scan *s)
 {
     tv_gather_warn(s->g,
                    TV_TEXT(s->g->a, "index.no-shards",
-                           N_("only the index {file} is there, none of the files it names ({n})"),
+                           N_("only the index {file} is there, none of the files it names ({n}, "
+                              "with {tensors} tensors)"),
                            tv_arg_str("file", tv_path_name(s->scan.file)),
-                           tv_arg_num("n", TV_ARG_COUNT, (double)s->shards.n)));
+                           tv_arg_num("n", TV_ARG_COUNT, (double)s->shards.n),
+                           tv_arg_num("tensors", TV_ARG_COUNT, (double)s->entries)));
     return NULL;
 }
 
@@ -208,6 +210,12 @@ const tv_err *tv_read_weight_index(tv_gather *g, tv_str path, tv_bytes_view byte
     return read_shards(&s);
 }
 
+static const tv_err *read(tv_gather *g, tv_str path, tv_bytes_view bytes)
+{
+    TV_TRY(tv_read_config_beside(g, path));
+    return tv_read_weight_index(g, path, bytes);
+}
+
 static bool probe(tv_str name, tv_bytes_view bytes)
 {
     (void)bytes;
@@ -219,5 +227,5 @@ const tv_format tv_format_weight_index = {
     .name = "safetensors index",
     .summary = N_("index of sharded weights"),
     .probe = probe,
-    .read = tv_read_weight_index,
+    .read = read,
 };

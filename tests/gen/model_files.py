@@ -1,6 +1,6 @@
 """Writes small model files of every shape that the readers must know, and broken ones.
 
-    model_files.py OUT    OUT/good/..., OUT/bad/..., and two lists:
+    model_files.py OUT [STAMP]    OUT/good/, OUT/bad/, OUT/folders/ and two lists:
     good.jsonl  what plain_reader.py finds in each good file
     bad.jsonl   for each bad file: the error's id, its offset (null: none) and its exit status
 
@@ -420,7 +420,7 @@ def folders(out):
     write(out / "pipeline-leaves/model_index.json",
           {"_class_name": "P", "../pipeline/unet": ["diffusers", "UNet2DConditionModel"]})
     write(out / "pipeline-nested/model_index.json", {"_class_name": "P", "x": ["l", "C"]})
-    write(out / "pipeline-nested/x/config.json", {"_class_name": "P", "x": ["l", "C"]})
+    write(out / "pipeline-nested/x/config.json", {"_class_name": "InnerPipeline", "x": ["l", "C"]})
     part = lambda i, n: (Gguf().key("split.no", U16, i).key("split.count", U16, n)
                          .key("split.tensors.count", I32, 3))
     g = [part(0, 2).key("general.architecture", STRING, "llama").tensor("a", 0, [8]).tensor("b", 1, [8]),
@@ -468,3 +468,5 @@ def main(out):
 
 if __name__ == "__main__":
     main(pathlib.Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        pathlib.Path(sys.argv[2]).touch()
