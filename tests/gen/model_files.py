@@ -144,8 +144,8 @@ def good_gguf():
     yield "unsorted", Gguf().tensor("b", 0, [4], offset=64).tensor("a", 0, [4], offset=0).tensor(
         "c", 0, [4], offset=32)
     yield "gap", Gguf().tensor("a", 0, [8], offset=0).tensor("b", 0, [8], offset=4096)
-    yield "unknown-type", Gguf().tensor("a", 77, [8], length=64).tensor("b", 4, [8], length=32).tensor(
-        "c", 0, [8])
+    yield "unknown-type", (Gguf().tensor("a", 77, [8], length=64).tensor("b", 4, [8], length=32)
+                           .tensor("c", 0, [8]))
     yield "no-tensors", Gguf().key("general.architecture", STRING, "bert")
 
 
@@ -221,8 +221,8 @@ def bad_gguf():
     g = plain_gguf()
     raw = g.build()
     at = g.marks["value", 2]
-    yield ("text-filter", raw[:at] + b"\xef\xbf\xbd\xef\xbf\xbd" + raw[at + 2 :], "gguf.text-filter",
-           None, 3)
+    raw = raw[:at] + b"\xef\xbf\xbd\xef\xbf\xbd" + raw[at + 2 :]
+    yield "text-filter", raw, "gguf.text-filter", None, 3
 
 
 def m_of(raw, g, depth):
@@ -266,7 +266,8 @@ def good_safetensors():
                                                  for k in plain_reader.SAFETENSORS_BITS]))
     yield "header-order", safetensors(dict(reversed(list(plain.items()))))
     yield "scalars", safetensors(entries_of(("a", "F32", []), ("b", "BOOL", []), ("c", "F64", [1])))
-    yield "no-elements", safetensors(entries_of(("a", "F32", [0, 7]), ("b", "I8", [2]), ("c", "U8", [0])))
+    yield "no-elements", safetensors(entries_of(("a", "F32", [0, 7]), ("b", "I8", [2]),
+                                                ("c", "U8", [0])))
     yield "empty", safetensors({})
     yield "rank-8", safetensors(entries_of(("a", "U8", [1, 2, 1, 2, 1, 2, 1, 2])))
     yield "names", safetensors(entries_of(("层.权重", "F32", [1]), ("a\"b\\c", "F32", [1]),
@@ -307,7 +308,8 @@ def bad_safetensors():
 
     ok = b'"dtype":"F32","shape":[2],"data_offsets":[0,8]'
     yield "no-type", *entry(b'"shape":[2],"data_offsets":[0,8]', "safetensors.incomplete", b'"a"')
-    yield "no-shape", *entry(b'"dtype":"F32","data_offsets":[0,8]', "safetensors.incomplete", b'"a"')
+    yield "no-shape", *entry(b'"dtype":"F32","data_offsets":[0,8]', "safetensors.incomplete",
+                             b'"a"')
     yield "no-offsets", *entry(b'"dtype":"F32","shape":[2]', "safetensors.incomplete", b'"a"')
     yield "type-twice", *entry(ok + b', "dtype":"F32"', "json.duplicate-key", b'"dtype":"F32"}')
     yield "type-is-number", *entry(ok.replace(b'"F32"', b"32"), "safetensors.no-type", b"32")
@@ -323,7 +325,8 @@ def bad_safetensors():
     yield "rank-9", *entry(ok.replace(b"[2]", b"[1,1,1,1,1,1,1,1,9]"), "safetensors.rank", b"9]")
     yield "size", *entry(ok.replace(b"[0,8]", b"[0,7]"), "safetensors.size", b"[0,7]")
     yield "backwards", *entry(ok.replace(b"[0,8]", b"[8,0]"), "safetensors.backwards", b"[8,0]")
-    yield "offsets-three", *entry(ok.replace(b"[0,8]", b"[0,8,9]"), "safetensors.offsets", b"[0,8,9]")
+    yield "offsets-three", *entry(ok.replace(b"[0,8]", b"[0,8,9]"), "safetensors.offsets",
+                                  b"[0,8,9]")
     yield "offsets-one", *entry(ok.replace(b"[0,8]", b"[0]"), "safetensors.offsets", b"[0]")
     yield "offsets-object", *entry(ok.replace(b"[0,8]", b"{}"), "safetensors.offsets", b"{}}}")
     yield "data-cut", *entry(ok, "safetensors.cut-short", None, data=7)
@@ -387,8 +390,9 @@ def folders(out):
     shards("index-only", None, None)
     shards("missing-shard", one, None)
     shards("pointer-shards", pointer, pointer)
-    shards("index-differs", index={"weight_map": {**index["weight_map"], "d": "model-00002-of-00002.safetensors"}})
-    shards("index-leaves", index={"weight_map": {"a": "../sharded/model-00001-of-00002.safetensors"}})
+    last = "model-00002-of-00002.safetensors"
+    shards("index-differs", index={"weight_map": {**index["weight_map"], "d": last}})
+    shards("index-leaves", index={"weight_map": {"a": "../sharded/" + last}})
     write(out / "twice/model-1-of-2.safetensors", safetensors(one))
     write(out / "twice/model-2-of-2.safetensors", safetensors(one))
     write(out / "clash/x.safetensors", safetensors(one))
@@ -403,7 +407,8 @@ def folders(out):
     write(out / "bin-only/pytorch_model.bin", b"PK\x03\x04")
     write(out / "bin-index/config.json", config)
     write(out / "bin-index/pytorch_model.bin.index.json",
-          {"metadata": {"total_size": 1234.0}, "weight_map": {"a": "pytorch_model-00001-of-00002.bin"}})
+          {"metadata": {"total_size": 1234.0},
+           "weight_map": {"a": "pytorch_model-00001-of-00002.bin"}})
     write(out / "quantized/config.json", config)
     write(out / "quantized/hf_quant_config.json", {"quantization": {"quant_algo": "NVFP4"}})
     write(out / "ernie/ernie_config.json", {"hidden_size": 768})
@@ -423,8 +428,7 @@ def folders(out):
     write(out / "pipeline-nested/x/config.json", {"_class_name": "InnerPipeline", "x": ["l", "C"]})
     part = lambda i, n: (Gguf().key("split.no", U16, i).key("split.count", U16, n)
                          .key("split.tensors.count", I32, 3))
-    g = [part(0, 2).key("general.architecture", STRING, "llama").tensor("a", 0, [8]).tensor("b", 1, [8]),
-         part(1, 2).tensor("c", 0, [8])]
+    g = [part(0, 2).tensor("a", 0, [8]).tensor("b", 1, [8]), part(1, 2).tensor("c", 0, [8])]
     for name, parts in (("split", g), ("split-missing", g[:1]),
                         ("split-twice", [g[0], part(1, 2).tensor("a", 0, [8])]),
                         ("split-count", [part(0, 3).tensor("a", 0, [8]), g[1]]),
@@ -460,7 +464,8 @@ def main(out):
     for ending, cases in ((".gguf", bad_gguf()), (".safetensors", bad_safetensors())):
         for name, raw, id, offset, status in cases:
             write(out / "bad" / (name + ending), raw)
-            bad.append({"path": f"bad/{name}{ending}", "id": id, "offset": offset, "status": status})
+            bad.append({"path": f"bad/{name}{ending}", "id": id, "offset": offset,
+                        "status": status})
     folders(out / "folders")
     write_list(out / "good.jsonl", good)
     write_list(out / "bad.jsonl", bad)

@@ -297,7 +297,7 @@ static void the_manifest_holds(void **state)
         text = line.tail;
     }
     for (size_t i = 0; i < n_kinds; i++) {
-        print_message("%s: %zu of %zu\n", kinds[i].kind, seen[i], kinds[i].n);
+        print_message("# %s: %zu of %zu\n", kinds[i].kind, seen[i], kinds[i].n);
         assert_int_equal(seen[i], kinds[i].n);
     }
     tv_arena_close(a);

@@ -87,7 +87,7 @@ static void check_good(tv_arena *a, const tv_json *row)
     const tv_json *tensors = tv_json_get(row, "tensors"), *metadata = tv_json_get(row, "metadata");
     const tv_str path = row_path(a, row);
     double bytes = 0;
-    print_message("%.*s\n", TV_FMT(path));
+    print_message("# %.*s\n", TV_FMT(path));
     assert_ok(a, tv_read_model(a, path, &s));
     assert_int_equal(s->n_tensors, tensors->n);
     for (size_t i = 0; i < tensors->n; i++) {
@@ -105,7 +105,7 @@ static void good_files_agree_with_the_plain_reader(void **state)
 {
     (void)state;
     const size_t n = each_line("good.jsonl", check_good);
-    print_message("%zu of %zu files agree\n", n, n);
+    print_message("# %zu of %zu files agree\n", n, n);
     assert_true(n >= 29);
 }
 
@@ -134,7 +134,7 @@ static void check_bad(tv_arena *a, const tv_json *row)
 static void broken_files_name_what_and_where(void **state)
 {
     (void)state;
-    print_message("%zu broken files\n", each_line("bad.jsonl", check_bad));
+    print_message("# %zu broken files\n", each_line("bad.jsonl", check_bad));
 }
 
 typedef const tv_err *reader(tv_gather *g, tv_str path, tv_bytes_view bytes);
@@ -246,7 +246,7 @@ static void what_a_path_holds(void **state)
         const found_case *c = &cases[i];
         tv_arena *a = test_arena();
         const tv_source *s = NULL;
-        print_message("%s\n", c->path);
+        print_message("# %s\n", c->path);
         assert_ok(a,
                   tv_read_model(a, tv_str_join(a, fixture(a, "folders/"), tv_str_of(c->path)), &s));
         assert_int_equal(s->kind, c->kind);
@@ -298,7 +298,7 @@ static void what_a_path_lacks(void **state)
         const tv_source *s = NULL;
         const tv_str path = tv_str_join(a, fixture(a, "folders/"), tv_str_of(cases[i].path));
         const tv_err *e = tv_read_model(a, path, &s);
-        print_message("%s\n", cases[i].path);
+        print_message("# %s\n", cases[i].path);
         assert_non_null(e);
         assert_string_equal(e->what.id, cases[i].id);
         assert_int_equal(e->code, cases[i].code);
