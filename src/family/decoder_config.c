@@ -293,12 +293,15 @@ static void warn_defaults(tv_arena *a, const tv_config *c, tv_model *m)
 /* Multi-token prediction modules: DeepSeek's way stores a copy of embedding and head with each. */
 static void read_mtp(const tv_config *c, tv_decoder *d)
 {
-    d->mtp = tv_config_num(c, "num_nextn_predict_layers", 0);
+    /* The published files of this class hold one, whether their configuration says so or not. */
+    double usual = tv_str_is(c->type, "glm4_moe_lite") ? 1 : 0;
+    d->mtp = tv_config_num(c, "num_nextn_predict_layers", usual);
     d->mtp_embeds = d->mtp > 0 && !tv_str_is(c->type, "glm_moe_dsa") &&
                     tv_config_num(c, "kv_lora_rank|n_routed_experts", 0) > 0;
     d->mtp_other = tv_config_get(c, "mtp_layers_block_type")->n > 0;
     if (!(d->mtp > 0))
-        d->mtp = tv_config_num(c, "mtp_num_hidden_layers|num_mtp_modules", 0);
+        d->mtp = tv_config_num(c, "mtp_num_hidden_layers|num_mtp_modules",
+                               tv_str_is(c->type, "qwen3_next") ? 1 : 0);
 }
 
 const tv_err *tv_decoder_from_config(tv_arena *a, const tv_source *s, tv_model *m, tv_decoder *d)
