@@ -216,9 +216,40 @@ tv_val tv_emit_mlp_part(tv_emit *e, const tv_mlp_part *p, tv_val x)
                           mid);
 }
 
+tv_val tv_emit_half(tv_emit *e, const tv_layer_part *p, const tv_attn_part *attn, const char *norm,
+                    tv_val x, tv_val memory)
+{
+    const double width = p->attn.hidden;
+    tv_val v = x;
+    if (!p->post_norm)
+        v = tv_emit_norm(e, norm, p->norm, v, width, true, p->norm_bias);
+    v = attn ? tv_emit_attn_part(e, attn, v, memory) : tv_emit_mlp_part(e, &p->mlp, v);
+    if (p->layer_scale)
+        v = tv_emit_scale(e, "layer_scale", v, width);
+    v = tv_emit_dropout(e, "dropout", p->dropout, v);
+    v = tv_emit_add(e, "residual", v, x);
+    return p->post_norm ? tv_emit_norm(e, norm, p->norm, v, width, true, p->norm_bias) : v;
+}
+
+tv_val tv_emit_layer_part(tv_emit *e, const tv_layer_part *p, tv_val x)
+{
+    x = tv_emit_half(e, p, &p->attn, p->norm1, x, tv_no_val);
+    return tv_emit_half(e, p, NULL, p->norm2, x, tv_no_val);
+}
+
 void tv_emit_runs(tv_emit *e, double n)
 {
     tv_emit_order(e, (uint32_t)e->g->n_blocks - 1, (size_t)n);
+}
+
+/* Parameters of experts that a token does not visit. */
+static double resting_params(const tv_model *m, const tv_graph *g, const uint32_t *counts)
+{
+    double sum = 0;
+    for (size_t i = 0; m->experts > 0 && i < g->n_weights; i++)
+        if (g->weights[i].role == TV_WEIGHT_EXPERT)
+            sum += g->weights[i].elements * tv_weight_copies(g, counts, &g->weights[i]);
+    return m->experts > 0 ? sum * (1 - m->experts_per_token / m->experts) : 0;
 }
 
 static double embedding_params(const tv_graph *g, const uint32_t *counts)
@@ -253,7 +284,7 @@ const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s)
     uint32_t *counts = tv_new(a, uint32_t, g->n_blocks);
     tv_graph_counts(g, counts);
     m->params = g->params;
-    m->active_params = g->params;
+    m->active_params = g->params - resting_params(m, g, counts);
     m->embedding_params = embedding_params(g, counts);
     tv_arena_rewind(a, mark);
     m->stored_exact = s->tensor_bytes > 0;

@@ -72,6 +72,26 @@ typedef struct tv_mlp_part {
 
 tv_val tv_emit_mlp_part(tv_emit *e, const tv_mlp_part *p, tv_val x);
 
+/* ---- layers ---- */
+
+typedef struct tv_layer_part {
+    tv_attn_part attn;
+    tv_mlp_part mlp;
+    tv_norm_kind norm;
+    bool norm_bias;
+    const char *norm1, *norm2;
+    bool post_norm;   /* norm after the addition (BERT, BART) instead of before the part */
+    double dropout;   /* behind each part */
+    bool layer_scale; /* a learned factor per channel behind each part */
+} tv_layer_part;
+
+/* Self attention and feed forward, each with its residual. */
+tv_val tv_emit_layer_part(tv_emit *e, const tv_layer_part *p, tv_val x);
+/* One half: attn (over memory, or x itself), or the feed forward where attn is NULL; with its norm,
+ * dropout and addition in the order that post_norm says. */
+tv_val tv_emit_half(tv_emit *e, const tv_layer_part *p, const tv_attn_part *attn, const char *norm,
+                    tv_val x, tv_val memory);
+
 /* ---- models ---- */
 
 /* The block kind just ended runs n times from here. */
