@@ -64,6 +64,21 @@ static _Noreturn void spent(tv_arena *a, int why)
     abort();
 }
 
+static void close_child(void *what)
+{
+    tv_arena_close(what);
+}
+
+tv_arena *tv_arena_child(tv_arena *parent, size_t budget_bytes)
+{
+    tv_arena *child = tv_arena_open(budget_bytes);
+    if (!child)
+        spent(parent, TV_SPENT_SYSTEM);
+    child->landing = parent->landing;
+    tv_defer(parent, close_child, child);
+    return child;
+}
+
 /* A block is as large as everything before it, so that a request needs few of them. */
 static void add_block(tv_arena *a, size_t need)
 {

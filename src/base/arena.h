@@ -20,6 +20,9 @@ typedef struct tv_mark {
 /* Opens an arena that may hand out budget_bytes. NULL: the system has no memory. */
 tv_arena *tv_arena_open(size_t budget_bytes);
 
+/* A second arena for scratch: same landing place, closed with its parent. Never NULL. */
+tv_arena *tv_arena_child(tv_arena *parent, size_t budget_bytes);
+
 /* Runs the deferred list, newest first, and frees everything. */
 void tv_arena_close(tv_arena *a);
 

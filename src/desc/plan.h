@@ -4,6 +4,16 @@
 
 #include "estimate.h"
 
+/* The same card in another count. */
+typedef struct tv_alternative {
+    uint32_t gpus;
+    tv_verdict verdict;
+    double total_bytes;
+    tv_fact step_s;
+    double run_s; /* 0 unknown */
+    tv_fact per_hour, per_run;
+} tv_alternative;
+
 typedef struct tv_choice {
     tv_job job; /* the job as it would run there */
     tv_machine machine;
@@ -12,6 +22,8 @@ typedef struct tv_choice {
     tv_text headroom; /* runs / runs well / room to spare */
     const tv_text *notes;
     size_t n_notes;
+    const tv_alternative *counts; /* every count that runs, this one among them */
+    size_t n_counts;
 } tv_choice;
 
 typedef struct tv_rejection {
@@ -43,6 +55,7 @@ typedef struct tv_plan {
     size_t n_rejected;
     const tv_remedy *remedies;
     size_t n_remedies;
+    const tv_device *remedies_for; /* the card that they are reckoned on; NULL: none */
 } tv_plan;
 
 #endif

@@ -130,6 +130,30 @@ static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *stati
     return sums;
 }
 
+static double grad_bytes_of(const tv_case *c)
+{
+    return c->setting.trainable == TV_TRAIN_LORA ? tv_dtype_bytes(c->setting.lora_dtype)
+                                                 : tv_dtype_bytes(c->policy.grad);
+}
+
+double tv_ledger_gradient_bytes(const tv_case *c)
+{
+    const tv_graph *g = c->graph;
+    const tv_rank rank = rank_of(c);
+    double sum = 0;
+    for (size_t i = 0; i < g->n_weights; i++) {
+        const tv_weight *w = &g->weights[i];
+        if (!w->trainable)
+            continue;
+        double n = 0;
+        for (size_t k = 0; k < g->n_order; k++)
+            n += g->order[k] == w->block;
+        n = w->shared && n > 1 ? 1 : n;
+        sum += w->elements * n * tv_rank_share(&rank, w->shard, kv_heads_of(g, w));
+    }
+    return sum * grad_bytes_of(c) / degrees_of(c).gradients;
+}
+
 /* ---- communication ---- */
 
 /* torch's DDP allocates all gradient buckets once, 25 MiB each, and copies into them; DeepSpeed's
@@ -202,12 +226,6 @@ static void add_cache(tv_arena *a, const tv_case *c, double batch, static_list *
 }
 
 /* ---- the plan ---- */
-
-static double grad_bytes_of(const tv_case *c)
-{
-    return c->setting.trainable == TV_TRAIN_LORA ? tv_dtype_bytes(c->setting.lora_dtype)
-                                                 : tv_dtype_bytes(c->policy.grad);
-}
 
 void tv_ledger_plan(tv_arena *a, const tv_case *c, double batch, tv_walk_plan *plan)
 {

@@ -14,6 +14,9 @@ double tv_ledger_kv_per_token(const tv_case *c);
 /* Cache bytes for `batch` sequences of `tokens`, windows and recurrent state considered. */
 double tv_ledger_kv_bytes(const tv_case *c, double batch, double tokens);
 
+/* All gradients of the rank at once. */
+double tv_ledger_gradient_bytes(const tv_case *c);
+
 /* Writes out->lines: each term with its formula and section. */
 void tv_ledger_lines(tv_arena *a, const tv_case *c, tv_memory *out);
 

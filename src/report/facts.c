@@ -14,11 +14,11 @@ static void add(tv_arena *a, fact_list *list, const char *name, const char *unit
         *tv_push(a, list) = (tv_named_fact){name, unit, fact};
 }
 
-/* Was this field of the job assumed? Default ids end in the option's name. */
+/* Was this field of the job assumed? The ids of defaults are option names. */
 static bool assumed(const tv_job *job, const char *name)
 {
     for (size_t i = 0; i < job->n_defaults; i++)
-        if (tv_str_ends(tv_str_of(job->defaults[i].id), tv_str_of(name)))
+        if (tv_str_is(tv_str_of(job->defaults[i].id), name))
             return true;
     return false;
 }

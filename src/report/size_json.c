@@ -95,14 +95,6 @@ static void put_training(tv_json_out *w, const tv_job *job)
     put_str(w, "lora_targets", job->lora_targets);
 }
 
-static tv_str last_word(const char *id)
-{
-    tv_str s = tv_str_of(id);
-    for (tv_cut cut = tv_str_cut(s, '.'); cut.found; cut = tv_str_cut(s, '.'))
-        s = cut.tail;
-    return s;
-}
-
 static void put_job(tv_json_out *w, tv_lang lang, const tv_estimate *est)
 {
     const tv_job *job = est->job;
@@ -130,7 +122,7 @@ static void put_job(tv_json_out *w, tv_lang lang, const tv_estimate *est)
     tv_json_key(w, "defaults");
     tv_json_begin(w, '[');
     for (size_t i = 0; i < job->n_defaults; i++)
-        tv_json_put_str(w, last_word(job->defaults[i].id));
+        tv_json_put_str(w, tv_str_of(job->defaults[i].id));
     tv_json_end(w, ']');
     put_texts(w, lang, "assumed", job->defaults, job->n_defaults);
     tv_json_end(w, '}');

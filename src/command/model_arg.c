@@ -1,0 +1,59 @@
+/* What MODEL means: a path that exists wins over a built-in name. */
+#include "model_arg.h"
+
+#include "family/family.h"
+#include "read/builtin.h"
+#include "read/reader.h"
+
+static const tv_err *no_model(tv_request *r)
+{
+    return tv_hint(TV_FAIL0(r->a, TV_USAGE, "model.none", N_("no model was named")),
+                   TV_TEXT0("model.none.try", N_("Name a file, a folder or a built-in model "
+                                                 "(trivet models), or give --params 7e9.")));
+}
+
+static const tv_err *unknown_model(tv_request *r, tv_str name)
+{
+    tv_err *e =
+        TV_FAIL(r->a, TV_UNAVAILABLE, "model.unknown",
+                N_("\"{name}\" is neither a file nor a built-in model"), tv_arg_str("name", name));
+    tv_str near[3];
+    const size_t n = tv_builtin_near(r->a, name, near);
+    tv_buf b = tv_buf_in(r->a);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            tv_puts(&b, ", ");
+        tv_put(&b, near[i]);
+    }
+    if (n)
+        return tv_hint(e, TV_TEXT(r->a, "model.unknown.near", N_("Did you mean {names}?"),
+                                  tv_arg_str("names", tv_buf_str(&b))));
+    return tv_hint(e, TV_TEXT0("model.unknown.try", N_("trivet models lists the built-in ones.")));
+}
+
+static const tv_err *source_of(tv_request *r, const tv_args *args, const tv_model_options *o,
+                               const tv_source **source)
+{
+    if (args->n == 0) {
+        if (o->params > 0)
+            return tv_read_params(r->a, o->params, source);
+        return no_model(r);
+    }
+    const tv_str name = args->v[0];
+    if (o->params > 0)
+        return tv_hint(
+            TV_FAIL0(r->a, TV_USAGE, "model.twice", N_("both a model and --params are given")),
+            TV_TEXT0("model.twice.try", N_("Leave one of them out.")));
+    if (tv_str_is(name, "-") || tv_file_stat(r->a, name).exists)
+        return tv_read_model(r->a, name, source);
+    TV_TRY(tv_builtin_find(r->a, name, source));
+    return *source ? NULL : unknown_model(r, name);
+}
+
+const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
+                                const tv_model **out)
+{
+    const tv_source *source = NULL;
+    TV_TRY(source_of(r, args, o, &source));
+    return tv_family_model(r->a, source, out);
+}

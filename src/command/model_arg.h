@@ -1,0 +1,13 @@
+/* The MODEL argument: a file or folder, a built-in name, or --params. */
+#ifndef TV_MODEL_ARG_H
+#define TV_MODEL_ARG_H
+
+#include "desc/model.h"
+#include "desc/request.h"
+#include "job_options.h"
+
+/* The first positional word is MODEL unless --params stands for it. */
+const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
+                                const tv_model **out) TV_CHECKED;
+
+#endif
