@@ -46,6 +46,22 @@ static const fact facts[] = {
     {"dinov2-giant", 1136480768, false},
     /* the published file's own total: hub page of google/siglip-so400m-patch14-384, vision part */
     {"siglip-so400m-patch14-384-vision", 428225600, false},
+    {"FLUX.1-dev/transformer", 11901408320, false},
+    {"FLUX.1-schnell/transformer", 11891178560, false},
+    {"stable-diffusion-v1-5/unet", 859520964, false},
+    {"stable-diffusion-2-1/unet", 865910724, false},
+    {"stable-diffusion-xl-base-1.0/unet", 2567463684, false},
+    {"stable-diffusion-xl-refiner-1.0/unet", 2259526660, false},
+    /* 468,155,140 where only_cross_attention is overlooked: in ten blocks of width 512 the first
+     * attention, too, takes keys and values from the text (1024 wide), 524,288 more in each */
+    {"stable-diffusion-x4-upscaler/unet", 468155140 + 10 * 524288, false},
+    /* SDXL's, a projection of the text 4096 to 2048 and 2816 more inputs of the size embedding */
+    {"Kolors/unet", 2567463684 + 4096 * 2048 + 2048 + 2816 * 1280, false},
+    /* the autoencoder of Stable Diffusion, 335 MB in fp32 on the hub */
+    {"stable-diffusion-v1-5/vae", 83653863, false},
+    {"FLUX.1-dev/vae", 83819683, false},
+    {"stable-diffusion-3-medium/transformer", 2028328000, false},
+    {"HunyuanDiT/transformer", 1516534048, false},
 };
 
 static double without_head(const tv_model *m)
