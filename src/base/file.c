@@ -102,6 +102,32 @@ const tv_err *tv_file_read(tv_arena *a, tv_str path, size_t limit, tv_str *text)
     return e;
 }
 
+static tv_err *cannot_write(tv_arena *a, tv_str path, int number)
+{
+    return tv_in_file(TV_FAIL(a, TV_SYSTEM, "file.cannot-write", N_("cannot write: {reason}"),
+                              tv_arg_str("reason", tv_errno_text(a, number))),
+                      path);
+}
+
+const tv_err *tv_file_write(tv_arena *a, tv_str path, tv_str text)
+{
+    const int fd = open(tv_cstr(a, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return cannot_write(a, path, errno);
+    while (text.n) {
+        const ssize_t put = write(fd, text.p, text.n);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            const int number = errno;
+            (void)close(fd);
+            return cannot_write(a, path, number);
+        }
+        text = tv_str_drop(text, (size_t)put);
+    }
+    return close(fd) == 0 ? NULL : cannot_write(a, path, errno);
+}
+
 typedef struct mapping {
     void *p;
     size_t n;

@@ -35,6 +35,9 @@ const tv_err *tv_file_read(tv_arena *a, tv_str path, size_t limit, tv_str *text)
 /* Maps a file; unmapped when the arena closes. Only the pages that are touched are read. */
 const tv_err *tv_file_map(tv_arena *a, tv_str path, tv_bytes_view *bytes) TV_CHECKED;
 
+/* Writes a new file, or over an old one. */
+const tv_err *tv_file_write(tv_arena *a, tv_str path, tv_str text) TV_CHECKED;
+
 const tv_err *tv_dir_list(tv_arena *a, tv_str path, tv_dir *dir) TV_CHECKED;
 
 tv_str tv_path_join(tv_arena *a, tv_str folder, tv_str name);
