@@ -12,6 +12,8 @@ typedef struct header {
     uint32_t file;
     uint64_t data_begin;
     uint64_t data_bytes;
+    tv_str last_type_text; /* the tensors of a file have few types */
+    tv_dtype last_type;
     size_t unknown_types;
     tv_str unknown_type;
 } header;
@@ -90,7 +92,11 @@ static const tv_err *read_type(header *h, tv_json_event event, entry *x)
     if (event.type != TV_JSON_STRING)
         return broken(h, "safetensors.no-type", N_("an element type is no text"), event.offset);
     x->has_type = true;
-    x->t.dtype = tv_dtype_named(event.s);
+    if (!tv_str_eq(event.s, h->last_type_text)) {
+        h->last_type_text = event.s;
+        h->last_type = tv_dtype_named(event.s);
+    }
+    x->t.dtype = h->last_type;
     if (x->t.dtype == TV_DTYPE_UNKNOWN)
         x->t.dtype_text = event.s;
     return NULL;

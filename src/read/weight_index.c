@@ -172,6 +172,7 @@ static void compare_counts(index_scan *s)
 static const tv_err *read_shards(index_scan *s)
 {
     const size_t first = s->g->tensors.n;
+    tv_gather_room(s->g, s->entries); /* no more than the index has bytes */
     for (size_t i = 0; i < s->shards.n; i++) {
         tv_bytes_view bytes;
         const tv_str path = shard_path(s, i);
