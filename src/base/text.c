@@ -1,6 +1,7 @@
 /* Sentences with named, typed arguments. */
 #include "text.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "message.h"
@@ -39,7 +40,10 @@ void tv_put_arg(tv_buf *b, tv_lang lang, const tv_arg *arg)
         tv_puts(b, tv_message(lang, tv_cstr(b->a, arg->s)));
         break;
     case TV_ARG_NUMBER:
-        tv_put_short(b, arg->v, 4);
+        if (arg->v == floor(arg->v) && fabs(arg->v) < 1e15)
+            tv_put_fixed(b, arg->v, 0);
+        else
+            tv_put_short(b, arg->v, 4);
         break;
     case TV_ARG_COUNT:
         tv_put_count(b, arg->v);

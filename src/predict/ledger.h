@@ -23,6 +23,12 @@ void tv_ledger_lines(tv_arena *a, const tv_case *c, tv_memory *out);
 /* The walk alone (predict/memory.c); pool = false counts without a caching allocator. */
 tv_walk tv_memory_walk(tv_arena *scratch, const tv_case *c, double batch, bool pool);
 
+/* The same without the allocator, with its usual slack: for the search. */
+tv_walk tv_memory_quick_walk(tv_arena *scratch, const tv_case *c);
+
+/* Everything that follows from a walk on the case's machine: interval, verdict, cache room. */
+void tv_memory_from_walk(tv_arena *a, const tv_case *c, const tv_walk *w, tv_memory *out);
+
 /* Against capacity_bytes and the interval. */
 tv_verdict tv_memory_verdict(const tv_memory *m);
 

@@ -87,36 +87,6 @@ static double communicators(const tv_case *c)
     return 1 + (p.tp > 1 ? 1 : 0) + (p.pp > 1 ? 1 : 0) + (p.ep > 1 ? 1 : 0);
 }
 
-static double total_at(tv_arena *scratch, const tv_case *c, const tv_memory *m, double batch)
-{
-    const tv_walk w = tv_memory_walk(scratch, c, batch, false);
-    const double slack =
-        m->allocated_peak_bytes > 0 ? m->fragmentation_bytes / m->allocated_peak_bytes : 0;
-    return w.allocated_peak_bytes * (1 + slack) + m->context_bytes + m->nccl_bytes;
-}
-
-/* The largest batch whose expected total fits: doubling, then bisection (memory never falls with
- * the batch). */
-static double max_batch(tv_arena *scratch, const tv_case *c, const tv_memory *m)
-{
-    const double room = m->capacity_bytes;
-    if (!(room > 0) || total_at(scratch, c, m, 1) > room)
-        return 0;
-    double low = 1, high = 2;
-    while (high < 65536 && total_at(scratch, c, m, high) <= room) {
-        low = high;
-        high *= 2;
-    }
-    while (high - low > 1) {
-        const double middle = floor((low + high) / 2);
-        if (total_at(scratch, c, m, middle) <= room)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void cache_room(const tv_case *c, tv_memory *m)
 {
     m->kv_bytes_per_token = tv_ledger_kv_per_token(c);
@@ -130,20 +100,19 @@ static void cache_room(const tv_case *c, tv_memory *m)
     m->concurrent = request > 0 ? floor(m->kv_tokens / request) : 0;
 }
 
-void tv_predict_memory(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_memory *out)
+void tv_memory_from_walk(tv_arena *a, const tv_case *c, const tv_walk *w, tv_memory *out)
 {
     *out = (tv_memory){0};
-    const tv_walk w = tv_memory_walk(scratch, c, c->job.batch, true);
     for (int t = 0; t < TV_TERM_COUNT; t++)
-        out->term_bytes[t] = w.term_bytes[t];
-    out->allocated_peak_bytes = w.allocated_peak_bytes;
-    out->reserved_peak_bytes = fmax(w.reserved_peak_bytes, w.allocated_peak_bytes);
-    out->fragmentation_bytes = out->reserved_peak_bytes - w.allocated_peak_bytes;
-    out->saved_bytes = w.saved_bytes;
-    out->forward_peak_bytes = w.forward_peak_bytes;
-    out->backward_peak_bytes = w.backward_peak_bytes;
-    out->step_peak_bytes = w.step_peak_bytes;
-    out->peak_at = *peak_words(a, c, &w);
+        out->term_bytes[t] = w->term_bytes[t];
+    out->allocated_peak_bytes = w->allocated_peak_bytes;
+    out->reserved_peak_bytes = fmax(w->reserved_peak_bytes, w->allocated_peak_bytes);
+    out->fragmentation_bytes = out->reserved_peak_bytes - w->allocated_peak_bytes;
+    out->saved_bytes = w->saved_bytes;
+    out->forward_peak_bytes = w->forward_peak_bytes;
+    out->backward_peak_bytes = w->backward_peak_bytes;
+    out->step_peak_bytes = w->step_peak_bytes;
+    out->peak_at = *peak_words(a, c, w);
     const tv_range context = tv_outside_context(c->machine->device);
     const tv_range nccl = tv_outside_nccl(c->machine, communicators(c));
     out->context_bytes = context.v;
@@ -153,7 +122,22 @@ void tv_predict_memory(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_memo
     const tv_device *d = c->machine->device;
     out->capacity_bytes = d && tv_known(d->mem_bytes) ? tv_device_memory(d) : 0;
     out->verdict = tv_memory_verdict(out);
-    out->max_batch = max_batch(scratch, c, out);
     cache_room(c, out);
+}
+
+/* Without the allocator: its holes are taken at the mean of what the full walk finds. */
+static const double usual_slack = 0.03;
+
+tv_walk tv_memory_quick_walk(tv_arena *scratch, const tv_case *c)
+{
+    tv_walk w = tv_memory_walk(scratch, c, c->job.batch, false);
+    w.reserved_peak_bytes = w.allocated_peak_bytes * (1 + usual_slack);
+    return w;
+}
+
+void tv_predict_memory(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_memory *out)
+{
+    const tv_walk w = tv_memory_walk(scratch, c, c->job.batch, true);
+    tv_memory_from_walk(a, c, &w, out);
     tv_ledger_lines(a, c, out);
 }

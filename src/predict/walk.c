@@ -589,9 +589,12 @@ tv_walk tv_walk_run(tv_arena *scratch, const tv_walk_plan *plan)
     find_core(&w, scratch);
     take_statics(&w, plan->statics, plan->n_statics, scratch);
     /* Step one has no optimizer state yet; what is measured is a later step on a warm pool. */
-    w.measuring = !plan->trains;
-    run_step(&w, scratch, true);
-    if (plan->trains) {
+    const bool warms = plan->trains && plan->pool != TV_POOL_NONE;
+    w.measuring = !warms;
+    if (!warms)
+        take_statics(&w, plan->states, plan->n_states, scratch);
+    run_step(&w, scratch, warms);
+    if (warms) {
         w.measuring = true;
         run_step(&w, scratch, false);
     }

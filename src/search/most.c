@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "predict/ledger.h"
+
 /* Beyond these nobody asks; they bound the search, not the answer's meaning. */
 #define BATCH_MOST 65536.0
 #define SEQ_MOST 4194304.0
@@ -13,8 +15,9 @@ typedef double (*need_at)(tv_arena *scratch, const tv_case *c, double x);
 
 static double need_of(tv_arena *scratch, const tv_case *c)
 {
-    tv_memory m = {0};
-    tv_predict_memory(scratch, scratch, c, &m);
+    const tv_walk w = tv_memory_quick_walk(scratch, c);
+    tv_memory m;
+    tv_memory_from_walk(scratch, c, &w, &m);
     return m.total_bytes;
 }
 
@@ -108,8 +111,7 @@ double tv_search_max_seq(tv_arena *scratch, const tv_case *c)
     if (c->job.seq == 0)
         return 0;
     const double most = c->model->max_seq > 0 ? c->model->max_seq : SEQ_MOST;
-    return largest(scratch, c, need_at_seq, c->job.seq, most,
-                   tv_device_memory(c->machine->device));
+    return largest(scratch, c, need_at_seq, c->job.seq, most, tv_device_memory(c->machine->device));
 }
 
 double tv_search_states(tv_arena *scratch, const tv_case *c)
@@ -123,9 +125,9 @@ double tv_search_states(tv_arena *scratch, const tv_case *c)
         bytes += g->weights[i].bytes * tv_weight_copies(g, counts, &g->weights[i]);
     if (tv_job_trains(&c->job)) {
         const tv_policy *p = &c->policy;
-        bytes += g->trainable_params *
-                 (tv_dtype_bytes(p->grad) +
-                  tv_predict_state_bytes(c->job.optimizer, p->state, p->master));
+        bytes +=
+            g->trainable_params * (tv_dtype_bytes(p->grad) +
+                                   tv_predict_state_bytes(c->job.optimizer, p->state, p->master));
     }
     tv_arena_rewind(scratch, mark);
     return bytes;

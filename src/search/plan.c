@@ -113,9 +113,9 @@ static tv_memory fit_batch(run *r, const tv_class_case *of, tv_shape *shape, con
 static tv_text note_states(tv_arena *a, const tv_case *c, double states, double ranks)
 {
     return TV_TEXT(a, "note.sharded",
-                   N_("{states} of weights, gradients and optimizer states divided over {n} cards by {strategy}: {each} each"),
-                   tv_arg_num("states", TV_ARG_DISK, states),
-                   tv_arg_num("n", TV_ARG_NUMBER, ranks),
+                   N_("{states} of weights, gradients and optimizer states divided over {n} cards "
+                      "by {strategy}: {each} each"),
+                   tv_arg_num("states", TV_ARG_DISK, states), tv_arg_num("n", TV_ARG_NUMBER, ranks),
                    tv_arg_str("strategy", tv_str_of(tv_strategy_name(c->job.strategy))),
                    tv_arg_num("each", TV_ARG_DISK, states / ranks));
 }
@@ -141,8 +141,8 @@ static void add_notes(run *r, const tv_case *c, tv_choice *out)
                              tv_arg_num("n", TV_ARG_NUMBER, 86400 / run_s));
     const tv_str segment = c->machine->device->segment;
     if (r->trains && tv_str_is(segment, "laptop"))
-        notes[n++] = TV_TEXT0("note.laptop",
-                              N_("a laptop part: its power limit decides the speed, so treat the time as a lower bound"));
+        notes[n++] = TV_TEXT0("note.laptop", N_("a laptop part: its power limit decides the speed, "
+                                                "so treat the time as a lower bound"));
     out->notes = notes;
     out->n_notes = n;
 }
@@ -194,8 +194,12 @@ static void fill_choice(run *r, const tv_class_case *of, const tv_shape *shape,
     list_chosen(a, r->s->job, &c.job);
     *job = c.job;
     tv_estimate *e = &out->estimate;
-    *e = (tv_estimate){.model = c.model, .job = job, .machine = kept, .graph = c.graph,
-                       .policy = c.policy, .memory = *memory};
+    *e = (tv_estimate){.model = c.model,
+                       .job = job,
+                       .machine = kept,
+                       .graph = c.graph,
+                       .policy = c.policy,
+                       .memory = *memory};
     tv_predict_time(a, &c, &e->memory, &e->time);
     tv_predict_balance(a, &c, &e->memory, &e->time, &e->balance);
     tv_predict_grades(a, &c, &e->memory, &e->time, &e->grades);
@@ -343,7 +347,8 @@ static verdict judge(run *r, const tv_device *d, uint32_t gpus, tv_choice *out)
     if (e || of->e)
         return (verdict){.reason = e ? e->what : of->e->what};
     if (!can_split(r, gpus))
-        return (verdict){.reason = TV_TEXT0("split", N_("its attention heads do not divide over so many cards"))};
+        return (verdict){.reason = TV_TEXT0(
+                             "split", N_("its attention heads do not divide over so many cards"))};
     tv_shape shapes[2];
     tv_memory memory = {0};
     const size_t n = shapes_for(r, of, ranks_of(&machine), shapes);
@@ -380,8 +385,8 @@ static void consider(run *r, const tv_device *d)
     tv_arena *a = r->space.a;
     const char *unknown = missing(d);
     if (unknown) {
-        reject(r, d, 0, TV_TEXT(a, "unknown", N_("not known: {what}"), tv_arg_word("what", unknown)),
-               0);
+        reject(r, d, 0,
+               TV_TEXT(a, "unknown", N_("not known: {what}"), tv_arg_word("what", unknown)), 0);
         return;
     }
     tv_alternative *counts = tv_new(a, tv_alternative, r->s->n_counts);
@@ -508,6 +513,22 @@ static void add_remedies(run *r, const tv_device *d, tv_plan *plan)
     plan->remedies_for = d;
 }
 
+/* The choices that are shown are walked in full, with the allocator. */
+static void refine(run *r, tv_choice *choice)
+{
+    tv_machine machine = choice->machine;
+    const tv_class_case *of = tv_space_case(&r->space, &machine);
+    const tv_shape shape = {choice->job.strategy, choice->job.parallel.tp, choice->job.batch,
+                            choice->job.accum};
+    const tv_case c = tv_space_bind(of, &shape, &machine);
+    tv_memory m;
+    tv_predict_memory(r->space.a, r->space.scratch, &c, &m);
+    choice->estimate.memory = m;
+    choice->headroom = tv_search_headroom(&m);
+}
+
+enum { finalists = 5 };
+
 static run start(tv_arena *a, tv_arena *scratch, const tv_search *s)
 {
     return (run){.space = {.a = a, .scratch = scratch, .s = s, .job = *s->job}, .s = s};
@@ -526,6 +547,8 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
         consider(&r, s->devices[i]);
     if (r.choices.n)
         qsort(r.choices.v, r.choices.n, sizeof *r.choices.v, better_first);
+    for (size_t i = 0; i < r.choices.n && i < finalists; i++)
+        refine(&r, &r.choices.v[i]);
     if (r.rejected.n)
         qsort(r.rejected.v, r.rejected.n, sizeof *r.rejected.v, nearest_first);
     plan->choices = r.choices.v;
@@ -539,8 +562,8 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
     return NULL;
 }
 
-const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s,
-                            const tv_device *d, uint32_t gpus, tv_choice *out)
+const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_device *d,
+                            uint32_t gpus, tv_choice *out)
 {
     run r = start(a, scratch, s);
     tv_machine machine = {0};

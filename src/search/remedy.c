@@ -93,8 +93,8 @@ static bool to_amp(const remedies *r, changed *to)
     if ((p != TV_PRECISION_FP32 && p != TV_PRECISION_TF32) || (cc && cc < 70))
         return false;
     to->job.precision = !cc || cc >= 80 ? TV_PRECISION_AMP_BF16 : TV_PRECISION_AMP_FP16;
-    to->option = tv_str_join(r->a, TV_S("--precision "),
-                             tv_str_of(tv_precision_name(to->job.precision)));
+    to->option =
+        tv_str_join(r->a, TV_S("--precision "), tv_str_of(tv_precision_name(to->job.precision)));
     return says(r, to, "remedy.amp", N_("mixed precision: {option}"));
 }
 
@@ -217,11 +217,10 @@ static void with_batch(const remedies *r, changed *to, uint32_t batch)
     const uint32_t accum = job->accum ? job->accum : 1;
     to->job.batch = batch;
     to->job.accum = accum * (job->batch / batch);
-    to->what = TV_TEXT(r->a, "remedy.batch",
-                       N_("batch {b} with {n} accumulated: a step keeps its {all} samples"),
-                       tv_arg_num("b", TV_ARG_NUMBER, batch),
-                       tv_arg_num("n", TV_ARG_NUMBER, to->job.accum),
-                       tv_arg_num("all", TV_ARG_NUMBER, (double)batch * to->job.accum));
+    to->what = TV_TEXT(
+        r->a, "remedy.batch", N_("batch {b} with {n} accumulated: a step keeps its {all} samples"),
+        tv_arg_num("b", TV_ARG_NUMBER, batch), tv_arg_num("n", TV_ARG_NUMBER, to->job.accum),
+        tv_arg_num("all", TV_ARG_NUMBER, (double)batch * to->job.accum));
 }
 
 /* The largest half, quarter ... that fits; the smallest where none does. */
@@ -293,7 +292,8 @@ static void try_offload(remedies *r, const tv_estimate *now)
     const double bytes = now->memory.total_bytes - states;
     add(r,
         TV_TEXT(r->a, "remedy.offload",
-                N_("optimizer on the host (CPU offload): {states} of host memory, {moved} over PCIe each step"),
+                N_("optimizer on the host (CPU offload): {states} of host memory, {moved} over "
+                   "PCIe each step"),
                 tv_arg_num("states", TV_ARG_DISK, states), tv_arg_num("moved", TV_ARG_DISK, moved)),
         bytes, tv_known(now->time.step_s) && per_step > 0 ? (per_step + extra) / per_step : 0,
         bytes <= now->memory.capacity_bytes);

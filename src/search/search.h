@@ -37,8 +37,8 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
                              tv_plan *plan) TV_CHECKED;
 
 /* One configuration in full. */
-const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s,
-                            const tv_device *d, uint32_t gpus, tv_choice *out) TV_CHECKED;
+const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_device *d,
+                            uint32_t gpus, tv_choice *out) TV_CHECKED;
 
 /* Changes that lower the need of a job on a machine, in order of cost, each predicted. */
 void tv_search_remedies(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,

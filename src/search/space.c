@@ -2,12 +2,6 @@
  * and need the same memory, so each class is resolved and walked once. */
 #include "space.h"
 
-static void tv_predict_verdict(tv_memory *m, double capacity)
-{
-    m->capacity_bytes = capacity;
-    m->verdict = !(capacity > 0) ? TV_VERDICT_UNKNOWN : m->high_bytes <= capacity ? TV_FITS : m->total_bytes <= capacity ? TV_TIGHT : TV_NO_FIT;
-}
-
 static uint32_t rate_mask(const tv_device *d)
 {
     uint32_t mask = 0;
@@ -36,8 +30,8 @@ const tv_class_case *tv_space_case(tv_space *space, const tv_machine *machine)
     made->like = machine->device;
     made->gpus = machine->gpus;
     made->link = machine->intra.kind;
-    made->e = tv_predict_case(space->a, space->s->model, &space->job, kept, space->s->dataset,
-                              &made->c);
+    made->e =
+        tv_predict_case(space->a, space->s->model, &space->job, kept, space->s->dataset, &made->c);
     *tv_push(space->a, &space->cases) = made;
     return made;
 }
@@ -59,19 +53,32 @@ static bool same_shape(const tv_shape *x, const tv_shape *y)
            x->accum == y->accum;
 }
 
+/* The card reaches memory through the resolved policy, the attention kernel and the library's
+ * workspace alone. */
+static bool same_need(const tv_case *x, const tv_case *y)
+{
+    const tv_policy *p = &x->policy, *q = &y->policy;
+    const bool large_workspace = x->machine->device->compute_capability == 90;
+    return p->param == q->param && p->base == q->base && p->compute == q->compute &&
+           p->stream == q->stream && p->state == q->state && p->kv == q->kv &&
+           p->autocast == q->autocast && x->setting.kernel == y->setting.kernel &&
+           x->machine->gpus == y->machine->gpus &&
+           large_workspace == (y->machine->device->compute_capability == 90);
+}
+
 static const tv_class_memory *class_memory(tv_space *space, const tv_class_case *of,
                                            const tv_shape *shape)
 {
     for (size_t i = 0; i < space->memories.n; i++) {
         const tv_class_memory *k = space->memories.v[i];
-        if (k->of == of && same_shape(&k->shape, shape))
+        if (same_shape(&k->shape, shape) && (k->of == of || same_need(&k->of->c, &of->c)))
             return k;
     }
     tv_class_memory *made = tv_new(space->a, tv_class_memory, 1);
     const tv_case c = tv_space_bind(of, shape, of->c.machine);
     made->of = of;
     made->shape = *shape;
-    tv_predict_memory(space->a, space->scratch, &c, &made->memory);
+    made->walk = tv_memory_quick_walk(space->scratch, &c);
     *tv_push(space->a, &space->memories) = made;
     return made;
 }
@@ -79,7 +86,11 @@ static const tv_class_memory *class_memory(tv_space *space, const tv_class_case 
 tv_memory tv_space_memory(tv_space *space, const tv_class_case *of, const tv_shape *shape,
                           const tv_device *device)
 {
-    tv_memory m = class_memory(space, of, shape)->memory;
-    tv_predict_verdict(&m, tv_device_memory(device));
+    const tv_class_memory *known = class_memory(space, of, shape);
+    tv_machine machine = *of->c.machine;
+    machine.device = device;
+    const tv_case c = tv_space_bind(of, shape, &machine);
+    tv_memory m;
+    tv_memory_from_walk(space->a, &c, &known->walk, &m);
     return m;
 }

@@ -4,6 +4,8 @@
 
 #include "search.h"
 
+#include "predict/ledger.h"
+
 /* A resolved case, and the cards that it stands for. */
 typedef struct tv_class_case {
     const tv_device *like; /* any card of the class */
@@ -24,7 +26,7 @@ typedef struct tv_shape {
 typedef struct tv_class_memory {
     const tv_class_case *of;
     tv_shape shape;
-    tv_memory memory;
+    tv_walk walk;
 } tv_class_memory;
 
 typedef struct tv_space {
