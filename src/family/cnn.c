@@ -400,6 +400,19 @@ static const tv_err *put_scale(cnn_run *r, const tv_scope *scope, const tv_json 
     return NULL;
 }
 
+/* Numbers that belong to no layer here: a fixed projection, a learned table. */
+static const tv_err *put_param(cnn_run *r, const tv_scope *scope, const tv_json *j, feature *f)
+{
+    layer_call c = {j, scope};
+    double n = 0;
+    (void)f;
+    TV_TRY(value(r, c, "elements", 0, 0, &n));
+    if (n < 1 || n > 1e12)
+        return bad(r, j, TV_TEXT0("layers.param", N_("param needs a number of elements")));
+    tv_emit_weight(r->e, name_of(r, c, "param"), TV_WEIGHT_OTHER, n, 1, 1, TV_SHARD_NONE);
+    return NULL;
+}
+
 /* Squeeze and excitation: pool, two 1x1 layers, a gate on every channel. */
 static const tv_err *put_se(cnn_run *r, const tv_scope *scope, const tv_json *j, feature *f)
 {
@@ -642,13 +655,17 @@ static const struct {
     const char *name;
     put_fn put;
 } ops[] = {
-    {"act", put_act_op},         {"add", put_join_op},     {"avgpool", put_pool},
-    {"branches", put_branches},  {"chain", put_chain},     {"concat", put_join_op},
-    {"conv", put_conv},          {"deconv", put_deconv},   {"dense", put_dense},
-    {"dropout", put_dropout_op}, {"flatten", put_flatten}, {"globalpool", put_adaptive_pool},
-    {"linear", put_linear},      {"load", put_load},       {"maxpool", put_pool},
-    {"mul", put_join_op},        {"norm", put_norm_op},    {"residual", put_residual},
-    {"save", put_save},          {"scale", put_scale},     {"se", put_se},
+    {"act", put_act_op},        {"add", put_join_op},
+    {"avgpool", put_pool},      {"branches", put_branches},
+    {"chain", put_chain},       {"concat", put_join_op},
+    {"conv", put_conv},         {"deconv", put_deconv},
+    {"dense", put_dense},       {"dropout", put_dropout_op},
+    {"flatten", put_flatten},   {"globalpool", put_adaptive_pool},
+    {"linear", put_linear},     {"load", put_load},
+    {"maxpool", put_pool},      {"mul", put_join_op},
+    {"norm", put_norm_op},      {"param", put_param},
+    {"residual", put_residual}, {"save", put_save},
+    {"scale", put_scale},       {"se", put_se},
     {"upsample", put_upsample},
 };
 
@@ -881,7 +898,7 @@ static const tv_err *read_input(tv_arena *a, const tv_source *s, cnn_spec *x)
     const tv_json *input = tv_json_get(s->config, "input");
     const tv_json *size = tv_json_get(input, "size");
     x->channels = tv_json_num(tv_json_get(input, "channels"), 3);
-    x->axes = size->type == TV_JSON_ARRAY ? (unsigned)(size->n < AXES ? size->n : AXES + 1) : 2;
+    x->axes = size->type == TV_JSON_ARRAY ? (unsigned)(size->n <= AXES ? size->n : AXES + 1) : 2;
     bool sound = x->axes >= 1 && x->axes <= AXES && x->channels >= 1;
     for (size_t i = 0; sound && i < x->axes; i++) {
         x->size[i] = tv_cfg_at(size, i, 224);
