@@ -47,6 +47,14 @@ bool tv_is_plain_name(tv_str name)
     return !tv_str_cut(name, '/').found && !tv_str_cut(name, '\0').found;
 }
 
+bool tv_is_inside(tv_str path)
+{
+    tv_cut c = tv_str_cut(path, '/');
+    while (c.found && tv_is_plain_name(c.head))
+        c = tv_str_cut(c.tail, '/');
+    return !c.found && tv_is_plain_name(c.head);
+}
+
 tv_part tv_part_of(tv_str path, tv_str ending)
 {
     enum { tail = sizeof "-00001-of-00003" - 1, width = 5 };

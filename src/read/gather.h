@@ -75,6 +75,9 @@ void tv_warn_pointer(tv_gather *g, tv_str name);
 /* A name that stays in its folder: no '/', not "." or "..", not empty. */
 bool tv_is_plain_name(tv_str name);
 
+/* The same, or a path below it: no component leaves it. */
+bool tv_is_inside(tv_str path);
+
 /* "stem-00002-of-00005ENDING": a part of a model; count is 0 for any other name. */
 typedef struct tv_part {
     tv_str stem;
@@ -101,6 +104,8 @@ const tv_err *tv_read_config(tv_gather *g, tv_str path) TV_CHECKED;
 /* config.json beside a file of weights, where the file has one of the names under which
  * frameworks save a whole model. */
 const tv_err *tv_read_config_beside(tv_gather *g, tv_str path) TV_CHECKED;
+/* Says so where adapter_config.json lies in the folder: the tensors are an adapter's. */
+const tv_err *tv_warn_adapter(tv_gather *g, tv_str folder) TV_CHECKED;
 /* A diffusers pipeline: model_index.json and one folder per component. */
 const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc) TV_CHECKED;
 

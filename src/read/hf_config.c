@@ -120,6 +120,21 @@ const tv_err *tv_read_config_beside(tv_gather *g, tv_str path)
     return tv_file_stat(g->a, config).exists ? tv_read_config(g, config) : NULL;
 }
 
+const tv_err *tv_warn_adapter(tv_gather *g, tv_str folder)
+{
+    const tv_str path = tv_path_join(g->a, folder, TV_S("adapter_config.json"));
+    const tv_json *doc = NULL;
+    if (!tv_file_stat(g->a, path).exists)
+        return NULL;
+    TV_TRY(tv_json_parse_file(g->a, path, &doc));
+    const tv_str base = tv_json_str(tv_json_get(doc, "base_model_name_or_path"));
+    tv_gather_warn(g, TV_TEXT(g->a, "read.adapter",
+                              N_("only an adapter is there: name its base model {base} to count "
+                                 "both"),
+                              tv_arg_str("base", base.n ? base : TV_S("?"))));
+    return NULL;
+}
+
 const tv_err *tv_read_description(tv_arena *a, tv_str name, tv_str text, const tv_source **out)
 {
     tv_gather g = tv_gather_in(a, name);

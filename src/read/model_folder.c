@@ -271,9 +271,10 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
     TV_TRY(read_weights(g, f));
     if (config.n == 0 && g->files.n == 0)
         return nothing_to_read(g, f);
-    if (config.n == 0)
-        g->source.kind = TV_SOURCE_SAFETENSORS;
-    return NULL;
+    if (config.n)
+        return NULL;
+    g->source.kind = TV_SOURCE_SAFETENSORS;
+    return tv_warn_adapter(g, f->path);
 }
 
 const tv_err *tv_read_folder(tv_gather *g, tv_str path)

@@ -401,6 +401,8 @@ static const tv_err *read(tv_gather *g, tv_str path, tv_bytes_view bytes)
                                   N_("{file} is one part of a model: only its tensors are counted; "
                                      "name the folder to read all parts"),
                                   tv_arg_str("file", tv_path_name(path))));
+    if (tv_str_starts(tv_path_name(path), TV_S("adapter")))
+        TV_TRY(tv_warn_adapter(g, tv_path_folder(path)));
     return tv_read_safetensors(g, path, bytes);
 }
 

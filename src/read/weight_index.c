@@ -42,7 +42,7 @@ static const tv_err *add_shard(index_scan *s, tv_json_event event)
         return NULL;
     if (known_shard(s, event.s))
         return NULL;
-    if (!tv_is_plain_name(event.s))
+    if (!tv_is_inside(event.s))
         return tv_fail_at(s->g->a, TV_INPUT,
                           TV_TEXT(s->g->a, "read.bad-name",
                                   N_("\"{name}\" is no name of a file in this folder"),

@@ -397,6 +397,11 @@ def folders(out):
     last = "model-00002-of-00002.safetensors"
     shards("index-differs", index={"weight_map": {**index["weight_map"], "d": last}})
     shards("index-leaves", index={"weight_map": {"a": "../sharded/" + last}})
+    below = {"weight_map": {"a": "weights/part.safetensors", "b": "weights/part.safetensors"}}
+    shards("below", None, None, below)
+    write(out / "below/weights/part.safetensors", safetensors(one))
+    write(out / "adapter/adapter_config.json", {"peft_type": "LORA", "r": 8})
+    write(out / "adapter/adapter_model.safetensors", safetensors(one))
     write(out / "twice/model-1-of-2.safetensors", safetensors(one))
     write(out / "twice/model-2-of-2.safetensors", safetensors(one))
     write(out / "clash/x.safetensors", safetensors(one))

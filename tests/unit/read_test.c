@@ -196,6 +196,37 @@ static void every_cut_is_found(void **state)
 
 /* ---- folders and other files ---- */
 
+static void names_stay_in_their_folder(void **state)
+{
+    (void)state;
+    static const char *const inside[] = {"a", "a.b", "a/b", "..a", "a/..b/c"};
+    static const char *const outside[] = {"",     ".",      "..",   "/a", "a/",
+                                          "a//b", "a/../b", "../a", "a/."};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        assert_true(tv_is_inside(tv_str_of(inside[i])));
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        assert_false(tv_is_inside(tv_str_of(outside[i])));
+    assert_false(tv_is_inside(TV_S("a\0b")));
+}
+
+static void parts_are_told_by_their_names(void **state)
+{
+    (void)state;
+    const tv_part p = tv_part_of(TV_S("d/m-00002-of-00005.gguf"), TV_S(".gguf"));
+    assert_str(p.stem, "d/m");
+    assert_int_equal(p.part, 2);
+    assert_int_equal(p.count, 5);
+    static const char *const others[] = {"m.gguf",
+                                         "m-00006-of-00005.gguf",
+                                         "m-00000-of-00005.gguf",
+                                         "m-0000x-of-00005.gguf",
+                                         "m_00001-of-00005.gguf",
+                                         "00001-of-00005.gguf",
+                                         "m-00001-of-00005.bin"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(tv_part_of(tv_str_of(others[i]), TV_S(".gguf")).count, 0);
+}
+
 typedef struct found_case {
     const char *path;
     tv_source_kind kind;
@@ -224,6 +255,10 @@ static void what_a_path_holds(void **state)
         {"index-differs", TV_SOURCE_HF_CONFIG, "index-differs", 3, 36, 0, true, 0, "index.count"},
         {"pointer-shards/config.json", TV_SOURCE_HF_CONFIG, "pointer-shards", 0, 0, 36, true, 0,
          "read.lfs-pointer-beside"},
+        {"below", TV_SOURCE_HF_CONFIG, "below", 2, 24, 0, true, 0, NULL},
+        {"adapter", TV_SOURCE_SAFETENSORS, "adapter", 2, 24, 0, false, 0, "read.adapter"},
+        {"adapter/adapter_model.safetensors", TV_SOURCE_SAFETENSORS, "adapter_model", 2, 24, 0,
+         false, 0, "read.adapter"},
         {"twice", TV_SOURCE_SAFETENSORS, "twice", 2, 24, 0, false, 0, "read.copies"},
         {"clash", TV_SOURCE_SAFETENSORS, "clash", 2, 24, 0, false, 0, "read.copies"},
         {"mistral", TV_SOURCE_HF_CONFIG, "mistral", 2, 24, 0, true, 0, NULL},
@@ -418,6 +453,8 @@ int main(void)
         cmocka_unit_test(good_files_agree_with_the_plain_reader),
         cmocka_unit_test(broken_files_name_what_and_where),
         cmocka_unit_test(every_cut_is_found),
+        cmocka_unit_test(names_stay_in_their_folder),
+        cmocka_unit_test(parts_are_told_by_their_names),
         cmocka_unit_test(what_a_path_holds),
         cmocka_unit_test(what_a_path_lacks),
         cmocka_unit_test(a_pipeline_has_parts),
