@@ -7,6 +7,7 @@
 #include "predict/predict.h"
 #include "predict/restate.h"
 #include "read/builtin.h"
+#include "search/search.h"
 
 typedef struct bench {
     tv_arena *a;
@@ -47,6 +48,7 @@ static tv_memory memory_of(bench *b, const tv_model *model, tv_job job, const ch
     assert_ok(b->a, tv_predict_case(b->a, model, &job, &machine, NULL, &c));
     tv_memory m = {0};
     tv_predict_memory(b->a, b->scratch, &c, &m);
+    m.max_batch = tv_search_max_batch(b->scratch, &c);
     return m;
 }
 
