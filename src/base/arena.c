@@ -138,11 +138,13 @@ void tv_defer(tv_arena *a, void (*run)(void *), void *what)
 
 tv_mark tv_arena_mark(const tv_arena *a)
 {
-    return (tv_mark){a->top, a->top ? a->top->used : 0, a->total};
+    return (tv_mark){a->top, a->later, a->top ? a->top->used : 0, a->total};
 }
 
 void tv_arena_rewind(tv_arena *a, tv_mark mark)
 {
+    for (; a->later != mark.later; a->later = a->later->next)
+        a->later->run(a->later->what);
     while (a->top && a->top != mark.block) {
         block *previous = a->top->previous;
         free(a->top);

@@ -13,6 +13,7 @@ typedef struct tv_arena tv_arena;
 /* A place to return to (see tv_arena_rewind). */
 typedef struct tv_mark {
     void *block;
+    void *later;
     size_t used;
     size_t total;
 } tv_mark;
@@ -49,7 +50,8 @@ void *tv_grow(tv_arena *a, const void *old, size_t used, size_t *cap, size_t siz
 /* Calls run(what) when the arena closes: for files, maps and handles. */
 void tv_defer(tv_arena *a, void (*run)(void *), void *what);
 
-/* Scratch use: everything allocated after the mark is given back. Deferred entries stay. */
+/* Scratch use: everything allocated after the mark is given back, and what was deferred after it
+ * is run: files and maps opened since are closed. */
 tv_mark tv_arena_mark(const tv_arena *a);
 void tv_arena_rewind(tv_arena *a, tv_mark mark);
 
