@@ -42,8 +42,11 @@
 /* Cards of one job, over all nodes. */
 #define TV_LIMIT_GPUS 65536u
 
-/* Files that a scan of --data looks at before it samples. */
+/* Files whose size a scan of --data takes; above it, it samples. */
 #define TV_LIMIT_SCAN_FILES 200000u
+
+/* Names that a scan of --data counts: about a microsecond each, so five seconds of them. */
+#define TV_LIMIT_SCAN_NAMES 5000000u
 
 /* Columns of a table: the widest measured one has 32, spreadsheets' exports stay under 1,000. */
 #define TV_LIMIT_CSV_COLUMNS 1024u

@@ -105,6 +105,7 @@ typedef struct tv_hidden_cost {
 typedef struct tv_cost {
     tv_str currency;
     tv_fact per_hour; /* renting what the job uses */
+    tv_fact spot_per_hour;
     tv_fact per_run;
     tv_fact buy; /* cards only */
     tv_fact energy_per_year;
@@ -112,7 +113,9 @@ typedef struct tv_cost {
     const tv_hidden_cost *hidden;
     size_t n_hidden;
     tv_str price_date, price_source, offer;
-    bool stale; /* older than 90 days */
+    bool stale;           /* older than 90 days */
+    const tv_text *notes; /* what the amounts leave out or could not be turned into */
+    size_t n_notes;
 } tv_cost;
 
 /* What a configuration runs on. */
