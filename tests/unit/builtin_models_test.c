@@ -107,6 +107,89 @@ static void resnet_keeps_what_was_measured(void **state)
     tv_arena_close(a);
 }
 
+/* Multiply-adds of one forward pass as published, within 2 %. torchvision's model pages call them
+ * GFLOPS; ultralytics' GFLOPs count two per multiply-add and are halved here. */
+static void multiply_adds_are_as_published(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double macs;
+        const char *source;
+    } cases[] = {
+        {"resnet-18", 1.814e9, "torchvision"},
+        {"resnet-50", 4.089e9, "torchvision"},
+        {"resnet-152", 11.514e9, "torchvision"},
+        {"resnext101-32x8d", 16.414e9, "torchvision"},
+        {"vgg-16", 15.470e9, "torchvision"},
+        {"alexnet", 0.714e9, "torchvision"},
+        {"mobilenet-v2", 0.301e9, "torchvision"},
+        {"mobilenet-v3-large", 0.217e9, "torchvision"},
+        {"efficientnet-b0", 0.386e9, "torchvision"},
+        {"efficientnet-b7", 37.746e9, "torchvision"},
+        {"densenet-121", 2.834e9, "torchvision"},
+        {"convnext-tiny", 4.456e9, "torchvision"},
+        {"vit-base-16", 17.564e9, "torchvision; attention's two products included"},
+        {"vit-large-16", 61.555e9, "torchvision; attention's two products included"},
+        {"xception", 8.40e9, "timm legacy_xception at 299x299"},
+        {"yolov5s", 16.5e9 / 2, "ultralytics/yolov5 at 640x640"},
+        {"yolov5l", 109.1e9 / 2, "ultralytics/yolov5 at 640x640"},
+        {"yolov8s", 28.6e9 / 2, "ultralytics, at 640x640"},
+        {"dit-xl-2", 118.64e9, "Peebles and Xie 2022, table 4, latents 32x32"},
+    };
+    tv_arena *a = test_arena();
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tv_setting set = {
+            .phase = TV_PHASE_PREFILL, .policy = test_policy(TV_PRECISION_FP32), .dropout = -1};
+        const tv_model *m = model_named(a, cases[i].name);
+        double macs = test_graph_flop(a, graph_of(a, m, set)) / 2;
+        if (!(fabs(macs / cases[i].macs - 1) <= 0.02)) {
+            print_error("%s: %.4g multiply-adds, %s says %.4g\n", cases[i].name, macs,
+                        cases[i].source, cases[i].macs);
+            wrong++;
+        }
+    }
+    assert_int_equal(wrong, 0);
+    tv_arena_close(a);
+}
+
+/* The sum over a graph's weights is the model's number in every phase; training may add a head. */
+static void graphs_hold_the_parameters(void **state)
+{
+    (void)state;
+    static const tv_phase phases[] = {TV_PHASE_TRAIN, TV_PHASE_PREFILL, TV_PHASE_DECODE};
+    tv_arena *a = test_arena();
+    tv_builtins all = {0};
+    size_t wrong = 0;
+    assert_ok(a, tv_builtin_list(a, &all));
+    for (size_t i = 0; i < all.n; i++)
+        for (size_t k = 0; k < 3; k++) {
+            tv_mark mark = tv_arena_mark(a);
+            const tv_model *m = model_named(a, tv_cstr(a, all.v[i].name));
+            tv_setting set = {.phase = phases[k],
+                              .policy = test_policy(TV_PRECISION_AMP_FP16),
+                              .seq = m->default_seq ? 64 : 0,
+                              .dropout = -1};
+            const tv_graph *g = graph_of(a, m, set);
+            double added = 0;
+            for (size_t p = 0; k == 0 && p < m->n_parts; p++)
+                if (tv_str_is(m->parts[p].name, "classifier"))
+                    added = m->parts[p].params;
+            bool head = g->params == m->params + added;
+            /* an encoder without its decoder has no part that says so */
+            bool small = k == 0 && g->params > m->params && g->params < m->params * 1.001;
+            if (!head && !small && (k < 2 || m->generates)) {
+                print_error("%.*s: phase %zu has %.0f, the model %.0f\n", TV_FMT(all.v[i].name), k,
+                            g->params, m->params);
+                wrong++;
+            }
+            tv_arena_rewind(a, mark);
+        }
+    assert_int_equal(wrong, 0);
+    tv_arena_close(a);
+}
+
 static void names_are_found_however_they_are_spelled(void **state)
 {
     (void)state;
@@ -133,6 +216,8 @@ int main(void)
         cmocka_unit_test(params_are_as_published),
         cmocka_unit_test(bert_layer_keeps_what_was_measured),
         cmocka_unit_test(resnet_keeps_what_was_measured),
+        cmocka_unit_test(multiply_adds_are_as_published),
+        cmocka_unit_test(graphs_hold_the_parameters),
         cmocka_unit_test(names_are_found_however_they_are_spelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
