@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "base/message.h"
+#include "base/unit.h"
 #include "model_arg.h"
 #include "read/builtin.h"
 #include "report/report.h"
