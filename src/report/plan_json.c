@@ -29,6 +29,44 @@ static void put_texts(tv_json_out *w, tv_lang lang, const char *key, const tv_te
     tv_json_end(w, ']');
 }
 
+static void put_bool(tv_json_out *w, const char *key, bool v)
+{
+    tv_json_key(w, key);
+    tv_json_put_bool(w, v);
+}
+
+/* Capacity, speed, acceleration: suitability apart from price. */
+static void put_axes(tv_json_out *w, const tv_choice *c)
+{
+    const tv_memory *m = &c->estimate.memory;
+    tv_json_key(w, "axes");
+    tv_json_begin(w, '{');
+    put_bool(w, "capacity", m->verdict == TV_FITS);
+    put_known(w, "capacity_share", m->capacity_bytes > 0 ? m->total_bytes / m->capacity_bytes : 0);
+    put_known(w, "speed", c->speed);
+    put_bool(w, "acceleration", c->accelerated);
+    tv_json_end(w, '}');
+    put_bool(w, "pareto", c->pareto);
+}
+
+static void put_counts(tv_json_out *w, const tv_choice *c)
+{
+    tv_json_key(w, "counts");
+    tv_json_begin(w, '[');
+    for (size_t i = 0; i < c->n_counts; i++) {
+        const tv_alternative *k = &c->counts[i];
+        tv_json_begin(w, '{');
+        put_known(w, "gpus", k->gpus);
+        put_known(w, "total_bytes", k->total_bytes);
+        put_known(w, "step_s", tv_known(k->step_s) ? k->step_s.v : 0);
+        put_known(w, "run_s", k->run_s);
+        put_known(w, "per_hour", tv_known(k->per_hour) ? k->per_hour.v : 0);
+        put_known(w, "per_run", tv_known(k->per_run) ? k->per_run.v : 0);
+        tv_json_end(w, '}');
+    }
+    tv_json_end(w, ']');
+}
+
 static void put_choice(tv_json_out *w, tv_lang lang, const tv_choice *c, const tv_dataset *dataset)
 {
     tv_json_begin(w, '{');
@@ -36,6 +74,8 @@ static void put_choice(tv_json_out *w, tv_lang lang, const tv_choice *c, const t
     tv_json_put_num(w, c->score);
     put_text(w, lang, "headroom", c->headroom);
     put_texts(w, lang, "notes", c->notes, c->n_notes);
+    put_axes(w, c);
+    put_counts(w, c);
     tv_json_estimate(w, lang, &c->estimate, dataset);
     tv_json_end(w, '}');
 }

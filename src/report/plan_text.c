@@ -10,6 +10,7 @@
 #define CHOICES_FIRST 10
 #define CHOICES_EXPLAIN 60
 #define REJECTED_FIRST 8
+#define COLUMNS_MOST 12
 
 typedef void (*put_value)(tv_buf *b, double v);
 
@@ -109,61 +110,114 @@ static tv_style headroom_style(const tv_choice *c)
     return c->estimate.memory.verdict == TV_FITS ? TV_GREEN : TV_YELLOW;
 }
 
-static void add_choice(const tv_page *page, tv_table *t, const tv_choice *c, size_t rank)
+/* What is worth a column: nothing that no choice knows. */
+typedef struct shown_columns {
+    bool run, hour, each_run;
+} shown_columns;
+
+static tv_fact work_per_s(const tv_time *t)
+{
+    if (tv_known(t->requests_per_s))
+        return t->requests_per_s;
+    return tv_known(t->decode_tokens_per_s) ? t->decode_tokens_per_s : t->samples_per_s;
+}
+
+static void put_rate(tv_buf *b, double v)
+{
+    tv_put_short(b, v, 3);
+}
+
+static shown_columns columns_for(const tv_plan *plan, size_t n)
+{
+    shown_columns on = {0};
+    for (size_t i = 0; i < n; i++) {
+        const tv_estimate *e = &plan->choices[i].estimate;
+        on.run = on.run || e->time.run_s > 0;
+        on.hour = on.hour || tv_known(e->cost.per_hour);
+        on.each_run = on.each_run || tv_known(e->cost.per_run);
+    }
+    return on;
+}
+
+static void add_choice(const tv_page *page, tv_table *t, shown_columns on, const tv_choice *c,
+                       size_t rank)
 {
     tv_arena *a = page->b->a;
     const tv_estimate *e = &c->estimate;
     tv_buf number = tv_buf_in(a);
     tv_put_u64(&number, rank);
     const double share = e->memory.total_bytes / e->memory.capacity_bytes;
+    const tv_fact run =
+        tv_fact_of(e->time.run_s, e->time.run_s > 0 ? TV_COMPUTED : TV_UNKNOWN, (tv_str){0});
     tv_table_add(a, t, TV_DIM, tv_buf_str(&number));
     tv_table_add(a, t, rank == 1 ? TV_BOLD : TV_PLAIN, tv_machine_line(a, &c->machine));
     tv_table_add(a, t, headroom_style(c), shown(a, tv_put_percent, share));
     tv_table_add(a, t, headroom_style(c), text(page, c->headroom));
     tv_table_add(a, t, TV_PLAIN, known_or_dash(a, tv_put_seconds, e->time.step_s));
-    tv_table_add(a, t, TV_PLAIN,
-                 e->time.run_s > 0 ? shown(a, tv_put_seconds, e->time.run_s) : TV_S("?"));
-    tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_money, e->cost.per_run));
-    tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_money, e->cost.total_year));
+    tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_rate, work_per_s(&e->time)));
+    if (on.run)
+        tv_table_add(a, t, TV_PLAIN, known_or_dash(a, tv_put_seconds, run));
+    if (on.hour)
+        tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_money, e->cost.per_hour));
+    if (on.each_run)
+        tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_money, e->cost.per_run));
     tv_table_add(a, t, TV_DIM, say(page, tv_bound_words(e->balance.bottleneck)));
+}
+
+static size_t choice_columns(tv_column *columns, shown_columns on)
+{
+    size_t n = 0;
+    columns[n++] = (tv_column){NULL, true, false};
+    columns[n++] = (tv_column){N_("cards"), false, false};
+    columns[n++] = (tv_column){N_("memory"), true, false};
+    columns[n++] = (tv_column){N_("headroom"), false, false};
+    columns[n++] = (tv_column){N_("step"), true, false};
+    columns[n++] = (tv_column){N_("per s"), true, false};
+    if (on.run)
+        columns[n++] = (tv_column){N_("run"), true, false};
+    if (on.hour)
+        columns[n++] = (tv_column){N_("per h"), true, false};
+    if (on.each_run)
+        columns[n++] = (tv_column){N_("per run"), true, false};
+    columns[n++] = (tv_column){N_("held back by"), false, true};
+    return n;
+}
+
+static void explain_choices(const tv_page *page, const tv_plan *plan, size_t limit)
+{
+    tv_arena *a = page->b->a;
+    const tv_estimate *best = &plan->choices[0].estimate;
+    tv_page_wrap(page, TV_DIM, 2,
+                 say(page, tv_known(best->time.decode_tokens_per_s)
+                               ? N_("per s: generated tokens each second over all cards")
+                               : N_("per s: samples each second over all cards")));
+    if (best->cost.currency.n)
+        tv_page_text(page, TV_DIM, 2,
+                     TV_TEXT(a, "plan.money",
+                             N_("money in {currency}; ? is a price or rate that is not known"),
+                             tv_arg_str("currency", best->cost.currency)));
+    if (plan->n_choices > limit)
+        tv_page_text(page, TV_DIM, 2,
+                     TV_TEXT(a, "plan.more", N_("{n} further choices: --explain or --json"),
+                             tv_arg_num("n", TV_ARG_COUNT, (double)(plan->n_choices - limit))));
 }
 
 static void put_choices(const tv_page *page, const tv_plan_view *view)
 {
-    static const tv_column columns[] = {
-        {NULL, true, false},
-        {N_("cards"), false, false},
-        {N_("memory"), true, false},
-        {N_("headroom"), false, false},
-        {N_("step"), true, false},
-        {N_("run"), true, false},
-        {N_("per run"), true, false},
-        {N_("per year"), true, false},
-        {N_("held back by"), false, true},
-    };
     const tv_plan *plan = view->plan;
-    tv_arena *a = page->b->a;
-    tv_table t = {.columns = columns, .n_columns = 9};
     size_t limit = view->shown ? view->shown : view->explain ? CHOICES_EXPLAIN : CHOICES_FIRST;
     if (limit > plan->n_choices)
         limit = plan->n_choices;
     if (limit == 0)
         return;
+    tv_column columns[COLUMNS_MOST];
+    const shown_columns on = columns_for(plan, limit);
+    tv_table t = {.columns = columns, .n_columns = choice_columns(columns, on)};
     for (size_t i = 0; i < limit; i++)
-        add_choice(page, &t, &plan->choices[i], i + 1);
+        add_choice(page, &t, on, &plan->choices[i], i + 1);
     tv_page_head(page, N_("the choices, best first"));
     tv_table_put(page, &t, 2);
-    const tv_cost *cost = &plan->choices[0].estimate.cost;
-    if (cost->currency.n)
-        tv_page_text(
-            page, TV_DIM, 2,
-            TV_TEXT(a, "plan.money",
-                    N_("money in {currency}; ? is a price, rate or amount that is not known"),
-                    tv_arg_str("currency", cost->currency)));
-    if (plan->n_choices > limit)
-        tv_page_text(page, TV_DIM, 2,
-                     TV_TEXT(a, "plan.more", N_("{n} further choices: --explain or --json"),
-                             tv_arg_num("n", TV_ARG_COUNT, (double)(plan->n_choices - limit))));
+    explain_choices(page, plan, limit);
 }
 
 /* ---- those that lost ---- */
@@ -171,6 +225,26 @@ static void put_choices(const tv_page *page, const tv_plan_view *view)
 static bool lost_for(const tv_rejection *r, const char *id)
 {
     return r->reason.id && tv_str_is(tv_str_of(r->reason.id), id);
+}
+
+static bool chosen(const tv_plan *plan, const tv_device *d)
+{
+    for (size_t i = 0; i < plan->n_choices; i++)
+        if (plan->choices[i].machine.device == d)
+            return true;
+    return false;
+}
+
+/* One line a card: the count that it lost with by least, where no count won. */
+static bool stands_for_card(const tv_plan *plan, size_t at)
+{
+    const tv_rejection *r = &plan->rejected[at];
+    if (lost_for(r, "unknown") || chosen(plan, r->device))
+        return false;
+    for (size_t i = 0; i < at; i++)
+        if (plan->rejected[i].device == r->device)
+            return false;
+    return true;
 }
 
 static void put_rejected(const tv_page *page, const tv_plan *plan, bool all)
@@ -182,7 +256,7 @@ static void put_rejected(const tv_page *page, const tv_plan *plan, bool all)
     size_t shown_n = 0, left = 0;
     for (size_t i = 0; i < plan->n_rejected; i++) {
         const tv_rejection *r = &plan->rejected[i];
-        if (lost_for(r, "unknown"))
+        if (!stands_for_card(plan, i))
             continue;
         if (!all && shown_n == REJECTED_FIRST) {
             left++;
@@ -280,7 +354,8 @@ void tv_plan_text(const tv_request *req, tv_buf *b, const tv_plan_view *view)
     if (best)
         tv_page_cost(&page, &best->estimate.cost);
     put_stages(&page, view);
-    tv_page_remedies(&page, plan->remedies, plan->n_remedies);
+    tv_page_remedies(&page, plan->remedies, plan->n_remedies,
+                     plan->remedies_for ? plan->remedies_for->name : (tv_str){0});
     put_rejected(&page, plan, view->explain);
     put_unknown(&page, plan);
     tv_page_thumbs(&page, view->thumbs, view->n_thumbs);

@@ -118,6 +118,8 @@ tv_page tv_page_on(const tv_request *req, tv_buf *b);
 
 /* Columns that a text takes on a terminal: two for wide characters, none for combining ones. */
 int tv_width(tv_str s);
+/* Cuts the next line of at most `width` columns; a word that is longer stays whole. */
+tv_str tv_next_line(tv_arena *a, tv_str *rest, int width);
 void tv_page_put(const tv_page *page, tv_style style, tv_str s);
 /* A msgid in the page's language. */
 void tv_page_say(const tv_page *page, tv_style style, const char *msgid);
@@ -159,7 +161,8 @@ const char *tv_bound_words(tv_bound bound); /* a msgid */
 void tv_page_grades(const tv_page *page, const tv_estimate *est, const tv_remedy *remedies,
                     size_t n);
 void tv_page_cost(const tv_page *page, const tv_cost *c);
-void tv_page_remedies(const tv_page *page, const tv_remedy *v, size_t n);
+/* card: what the changes are reckoned on; empty: the card that the page is about. */
+void tv_page_remedies(const tv_page *page, const tv_remedy *v, size_t n, tv_str card);
 void tv_page_thumbs(const tv_page *page, const tv_thumb *v, size_t n);
 void tv_page_cards(const tv_page *page, const tv_plan *plan);
 

@@ -466,7 +466,7 @@ void tv_page_cost(const tv_page *page, const tv_cost *c)
 
 /* ---- lists ---- */
 
-void tv_page_remedies(const tv_page *page, const tv_remedy *v, size_t n)
+void tv_page_remedies(const tv_page *page, const tv_remedy *v, size_t n, tv_str card)
 {
     static const tv_column columns[] = {{N_("change"), false, true},
                                         {N_("memory"), true, false},
@@ -487,6 +487,10 @@ void tv_page_remedies(const tv_page *page, const tv_remedy *v, size_t n)
                      say(page, v[i].fits ? N_("yes") : N_("no")));
     }
     tv_page_head(page, N_("what would make it fit, the cheapest change first"));
+    if (card.n)
+        tv_page_text(
+            page, TV_DIM, 2,
+            TV_TEXT(a, "remedies.card", N_("reckoned on {card}"), tv_arg_str("card", card)));
     tv_table_put(page, &t, 2);
 }
 
@@ -560,24 +564,19 @@ static void put_measured(const tv_page *page, const tv_size_view *view)
 static void explain_ledger(const tv_page *page, const tv_memory *m)
 {
     tv_arena *a = page->b->a;
-    static const tv_column columns[] = {{N_("term"), false, false},
-                                        {N_("bytes"), true, false},
-                                        {N_("origin"), false, false},
-                                        {N_("section"), false, false},
-                                        {N_("formula"), false, true}};
-    tv_table t = {.columns = columns, .n_columns = 5};
-    for (size_t i = 0; i < m->n_lines; i++) {
-        const tv_ledger_line *line = &m->lines[i];
-        tv_table_add(a, &t, TV_PLAIN, say(page, line->name));
-        tv_table_add(a, &t, TV_PLAIN, shown(a, tv_put_memory, line->bytes));
-        tv_table_add(a, &t, TV_DIM, say(page, tv_origin_name(line->origin)));
-        tv_table_add(a, &t, TV_DIM, tv_str_of(line->section));
-        tv_table_add(a, &t, TV_PLAIN, text(page, line->formula));
-    }
     if (m->n_lines == 0)
         return;
     tv_page_head(page, N_("every term with its formula (sections of docs/model.md)"));
-    tv_table_put(page, &t, 2);
+    for (size_t i = 0; i < m->n_lines; i++) {
+        const tv_ledger_line *line = &m->lines[i];
+        tv_page_text(page, TV_PLAIN, 2,
+                     TV_TEXT(a, "explain.line", N_("{term}: {bytes} ({origin}; \"{section}\")"),
+                             tv_arg_word("term", line->name),
+                             tv_arg_num("bytes", TV_ARG_MEMORY, line->bytes),
+                             tv_arg_word("origin", tv_origin_name(line->origin)),
+                             tv_arg_str("section", tv_str_of(line->section))));
+        tv_page_text(page, TV_DIM, 6, line->formula);
+    }
 }
 
 /* A fact's value as a person reads it. */
@@ -640,7 +639,7 @@ void tv_size_text(const tv_request *req, tv_buf *b, const tv_size_view *view)
     put_ledger(&page, &est->memory);
     put_time(&page, est);
     tv_page_cost(&page, &est->cost);
-    tv_page_remedies(&page, view->remedies, view->n_remedies);
+    tv_page_remedies(&page, view->remedies, view->n_remedies, (tv_str){0});
     if (view->cards)
         tv_page_cards(&page, view->cards);
     tv_page_thumbs(&page, view->thumbs, view->n_thumbs);

@@ -2,8 +2,6 @@
  * others leave and wraps. */
 #include "report.h"
 
-#include <unilbrk.h>
-
 #include "base/message.h"
 
 #define GAP 2
@@ -65,23 +63,6 @@ static void measure(const tv_page *page, const tv_table *t, int indent, int *wid
         widths[flex] = rest;
 }
 
-/* Cuts the next line of at most `width` columns from *s. */
-static tv_str next_line(tv_arena *a, tv_str *s, int width)
-{
-    const tv_str all = *s;
-    if (tv_width(all) <= width) {
-        *s = (tv_str){0};
-        return all;
-    }
-    char *breaks = tv_new(a, char, all.n);
-    (void)u8_width_linebreaks((const uint8_t *)all.p, all.n, width, 0, 0, NULL, "UTF-8", breaks);
-    size_t i = 1;
-    while (i < all.n && breaks[i] != UC_BREAK_POSSIBLE && breaks[i] != UC_BREAK_MANDATORY)
-        i++;
-    *s = tv_str_drop(all, i);
-    return tv_str_trim(tv_str_take(all, i));
-}
-
 static void put_padded(const tv_page *page, tv_cell cell, int width, bool right, bool last)
 {
     const int missing = width - tv_width(cell.s);
@@ -108,7 +89,7 @@ static void put_row(const tv_page *page, const tv_table *t, const tv_cell *row, 
         for (size_t c = 0; c < t->n_columns; c++) {
             now[c] = left[c];
             if (t->columns[c].flex)
-                now[c].s = next_line(page->b->a, &left[c].s, widths[c]);
+                now[c].s = tv_next_line(page->b->a, &left[c].s, widths[c]);
             else
                 left[c].s = (tv_str){0};
             last = now[c].s.n ? c : last;

@@ -65,22 +65,43 @@ static tv_str without_end_space(tv_str s)
     return s;
 }
 
+/* May a line end before byte i? Not inside an option's name: "--" and its word stay together. */
+static bool may_break(tv_str s, const char *breaks, size_t i)
+{
+    return breaks[i] == UC_BREAK_MANDATORY || (breaks[i] == UC_BREAK_POSSIBLE && s.p[i - 1] != '-');
+}
+
+tv_str tv_next_line(tv_arena *a, tv_str *rest, int width)
+{
+    const tv_str s = *rest;
+    char *breaks = tv_new(a, char, s.n + 1);
+    u8_possible_linebreaks((const uint8_t *)s.p, s.n, "UTF-8", breaks);
+    size_t end = s.n, from = 0;
+    int columns = 0;
+    bool some = false;
+    for (size_t i = 1; i <= s.n; i++) {
+        if (i < s.n && !may_break(s, breaks, i))
+            continue;
+        const tv_str piece = tv_str_take(tv_str_drop(s, from), i - from);
+        if (some && columns + tv_width(without_end_space(piece)) > width) {
+            end = from;
+            break;
+        }
+        columns += tv_width(piece);
+        some = true;
+        from = i;
+        end = i;
+        if (i < s.n && breaks[i] == UC_BREAK_MANDATORY)
+            break;
+    }
+    *rest = tv_str_drop(s, end);
+    return without_end_space(tv_str_take(s, end));
+}
+
 void tv_page_wrap(const tv_page *page, tv_style style, int indent, tv_str s)
 {
-    if (s.n == 0)
-        return;
-    char *breaks = tv_new(page->b->a, char, s.n);
-    (void)u8_width_linebreaks((const uint8_t *)s.p, s.n, page->width - indent, 0, 0, NULL, "UTF-8",
-                              breaks);
-    size_t from = 0;
-    for (size_t i = 1; i < s.n; i++) {
-        if (breaks[i] != UC_BREAK_POSSIBLE && breaks[i] != UC_BREAK_MANDATORY)
-            continue;
-        put_line(page, style, indent,
-                 without_end_space(tv_str_take(tv_str_drop(s, from), i - from)));
-        from = i;
-    }
-    put_line(page, style, indent, without_end_space(tv_str_drop(s, from)));
+    while (s.n)
+        put_line(page, style, indent, tv_next_line(page->b->a, &s, page->width - indent));
 }
 
 void tv_page_text(const tv_page *page, tv_style style, int indent, tv_text t)

@@ -16,6 +16,13 @@
 #define ROOM_WELL 0.90
 #define ROOM_SPARE 0.70
 
+/* A card that computes this much faster than its FP32 units has matrix units for the precision
+ * (vector units at half width give exactly 2). */
+#define MATRIX_UNITS 2.01
+
+/* What more cards must gain before they are preferred to fewer. */
+#define MORE_CARDS_GAIN 1.02
+
 typedef struct run {
     tv_space space;
     const tv_search *s;
@@ -91,21 +98,28 @@ static uint32_t ranks_of(const tv_machine *m)
     return (m->gpus ? m->gpus : 1) * (m->nodes ? m->nodes : 1);
 }
 
-/* The micro-batch: as stated, else the largest power of two that fits and divides the step. */
+/* The micro-batch: as stated, else the largest power of two that divides the step and leaves some
+ * room, else the largest that fits. */
 static tv_memory fit_batch(run *r, const tv_class_case *of, tv_shape *shape, const tv_machine *m)
 {
     if (shape->batch)
         return tv_space_memory(&r->space, of, shape, m->device);
     const uint32_t whole = effective_batch(r->s), ranks = ranks_of(m);
-    uint32_t batch = whole > ranks ? whole / ranks : 1;
-    for (;; batch /= 2) {
+    tv_shape widest = {0};
+    for (uint32_t batch = whole > ranks ? whole / ranks : 1; batch; batch /= 2) {
         shape->batch = batch;
         shape->accum = r->s->job->accum ? r->s->job->accum : whole / (batch * ranks);
         shape->accum = shape->accum ? shape->accum : 1;
         const tv_memory memory = tv_space_memory(&r->space, of, shape, m->device);
-        if (memory.verdict != TV_NO_FIT || batch == 1)
+        if (memory.verdict == TV_FITS && memory.total_bytes <= ROOM_WELL * memory.capacity_bytes)
+            return memory;
+        if (memory.verdict != TV_NO_FIT && !widest.batch)
+            widest = *shape;
+        if (batch == 1 && !widest.batch)
             return memory;
     }
+    *shape = widest;
+    return tv_space_memory(&r->space, of, shape, m->device);
 }
 
 /* ---- one configuration ---- */
@@ -232,9 +246,11 @@ static double score_of(tv_goal goal, const tv_estimate *e)
     case TV_GOAL_FASTEST:
         return work;
     case TV_GOAL_CHEAPEST:
-        return hour > 0 ? work * 3600 / hour : 0;
+        if (tv_known(e->cost.per_run) && e->cost.per_run.v > 0)
+            return 1 / e->cost.per_run.v;
+        return hour > 0 ? 1 / hour : 0;
     case TV_GOAL_VALUE:
-        return hour > 0 ? work * work * 3600 / hour : 0;
+        return hour > 0 ? work * 3600 / hour : 0;
     }
     return 0;
 }
@@ -260,11 +276,15 @@ static int better_first(const void *x, const void *y)
     return order ? order : (int)p->machine.gpus - (int)q->machine.gpus;
 }
 
+static bool is_unknown(tv_text reason)
+{
+    return reason.id && tv_str_is(tv_str_of(reason.id), "unknown");
+}
+
 static int nearest_first(const void *x, const void *y)
 {
     const tv_rejection *p = x, *q = y;
-    const bool unknown_p = tv_str_is(tv_str_of(p->reason.id), "unknown");
-    const bool unknown_q = tv_str_is(tv_str_of(q->reason.id), "unknown");
+    const bool unknown_p = is_unknown(p->reason), unknown_q = is_unknown(q->reason);
     if (unknown_p != unknown_q)
         return unknown_p ? 1 : -1;
     if (p->by_bytes != q->by_bytes)
@@ -301,8 +321,8 @@ static const char *missing(const tv_device *d)
 static tv_text vram_reason(tv_arena *a, const tv_memory *m, uint32_t gpus)
 {
     return TV_TEXT(a, "vram",
-                   gpus > 1 ? N_("each of {n} cards needs {need}, it has {have}")
-                            : N_("one card needs {need}, it has {have}"),
+                   gpus > 1 ? N_("needs {need} on each of {n} cards, has {have}")
+                            : N_("needs {need}, has {have}"),
                    tv_arg_num("n", TV_ARG_NUMBER, gpus),
                    tv_arg_num("need", TV_ARG_MEMORY, m->total_bytes),
                    tv_arg_num("have", TV_ARG_MEMORY, m->capacity_bytes));
@@ -380,6 +400,14 @@ static tv_alternative alternative_of(const tv_choice *c)
                             .per_run = c->estimate.cost.per_run};
 }
 
+/* More cards must earn their place: where the score is much the same, fewer are simpler. */
+static bool worth_more_cards(const tv_choice *more, const tv_choice *fewer)
+{
+    if (tier(more) != tier(fewer))
+        return tier(more) < tier(fewer);
+    return more->score > fewer->score * MORE_CARDS_GAIN;
+}
+
 static void consider(run *r, const tv_device *d)
 {
     tv_arena *a = r->space.a;
@@ -397,9 +425,9 @@ static void consider(run *r, const tv_device *d)
         const verdict v = judge(r, d, r->s->counts[i], &c);
         if (v.chosen) {
             counts[n_counts++] = alternative_of(&c);
-            if (n_counts == 1 || better_first(&c, &best) < 0)
+            if (n_counts == 1 || worth_more_cards(&c, &best))
                 best = c;
-        } else if (i == 0 || (i + 1 == r->s->n_counts && n_counts == 0)) {
+        } else if (i == 0 || (i + 1 == r->s->n_counts && n_counts == 0 && !is_unknown(v.reason))) {
             reject(r, d, r->s->counts[i], v.reason, v.by_bytes);
         }
     }
@@ -487,13 +515,14 @@ static void need_on_one(run *r, const tv_device *largest, tv_plan *plan)
     plan->question = question_of(r->space.a, r->s, &of->c.job);
 }
 
-/* What the remedies are for: the card that lost by least, or the largest when none holds it. */
+/* What the remedies are for: the card that lost alone by least, or the largest when none holds it.
+ */
 static const tv_device *nearest_lost(const run *r, const tv_device *largest)
 {
     if (r->choices.n == 0 && r->s->n_devices > 1)
         return largest;
     for (size_t i = 0; i < r->rejected.n; i++)
-        if (r->rejected.v[i].by_bytes > 0)
+        if (r->rejected.v[i].by_bytes > 0 && r->rejected.v[i].gpus == 1)
             return r->rejected.v[i].device;
     return NULL;
 }
@@ -527,6 +556,55 @@ static void refine(run *r, tv_choice *choice)
     choice->headroom = tv_search_headroom(&m);
 }
 
+/* A plan without mixed precision on a card that has it says what it would give. */
+static void advise_amp(run *r, tv_choice *best)
+{
+    tv_machine machine = best->machine;
+    const tv_class_case *of = tv_space_case(&r->space, &machine);
+    const tv_shape shape = {best->job.strategy, best->job.parallel.tp, best->job.batch,
+                            best->job.accum};
+    const tv_case c = tv_space_bind(of, &shape, &machine);
+    tv_remedy amp = {0};
+    if (!r->trains || !tv_search_amp(r->space.a, r->space.scratch, r->s, &c, &best->estimate, &amp))
+        return;
+    tv_text *notes = tv_new(r->space.a, tv_text, best->n_notes + 1);
+    for (size_t i = 0; i < best->n_notes; i++)
+        notes[i] = best->notes[i];
+    notes[best->n_notes++] = TV_TEXT(r->space.a, "note.amp",
+                                     N_("mixed precision would need {need} and {time} of the time"),
+                                     tv_arg_num("need", TV_ARG_MEMORY, amp.total_bytes),
+                                     tv_arg_num("time", TV_ARG_RATIO, amp.slowdown));
+    best->notes = notes;
+}
+
+/* The three axes of suitability, and who is not beaten in both time and money. */
+static void mark_choices(run *r)
+{
+    double fastest = 0;
+    for (size_t i = 0; i < r->choices.n; i++) {
+        const double work = throughput(&r->choices.v[i].estimate);
+        fastest = work > fastest ? work : fastest;
+    }
+    for (size_t i = 0; i < r->choices.n; i++) {
+        tv_choice *c = &r->choices.v[i];
+        const tv_estimate *e = &c->estimate;
+        c->speed = fastest > 0 ? throughput(e) / fastest : 0;
+        c->accelerated = tv_known(tv_predict_rate(c->machine.device, e->policy.compute)) &&
+                         tv_predict_rate(c->machine.device, e->policy.compute).v >
+                             MATRIX_UNITS * c->machine.device->rate_flops[TV_RATE_FP32].v;
+        c->pareto = tv_known(e->cost.per_hour);
+        for (size_t k = 0; k < r->choices.n && c->pareto; k++) {
+            const tv_estimate *o = &r->choices.v[k].estimate;
+            if (!tv_known(o->cost.per_hour))
+                continue;
+            const double mine = e->cost.per_hour.v / throughput(e);
+            const double its = o->cost.per_hour.v / throughput(o);
+            const bool no_worse = throughput(o) >= throughput(e) && its <= mine;
+            c->pareto = !(no_worse && (throughput(o) > throughput(e) || its < mine));
+        }
+    }
+}
+
 enum { finalists = 5 };
 
 static run start(tv_arena *a, tv_arena *scratch, const tv_search *s)
@@ -549,6 +627,7 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
         qsort(r.choices.v, r.choices.n, sizeof *r.choices.v, better_first);
     for (size_t i = 0; i < r.choices.n && i < finalists; i++)
         refine(&r, &r.choices.v[i]);
+    mark_choices(&r);
     if (r.rejected.n)
         qsort(r.rejected.v, r.rejected.n, sizeof *r.rejected.v, nearest_first);
     plan->choices = r.choices.v;
@@ -558,6 +637,8 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
     if (r.choices.n && shards(r.choices.v[0].job.strategy))
         plan->sharding = ranks_of(&r.choices.v[0].machine);
     list_defaults(&r, plan);
+    if (r.choices.n)
+        advise_amp(&r, &r.choices.v[0]);
     add_remedies(&r, nearest_lost(&r, largest), plan);
     return NULL;
 }

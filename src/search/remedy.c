@@ -366,3 +366,19 @@ void tv_search_remedies(tv_arena *a, tv_arena *scratch, const tv_search *s, cons
     plan->remedies = r.list.v;
     plan->n_remedies = r.list.n;
 }
+
+bool tv_search_amp(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,
+                   const tv_estimate *now, tv_remedy *out)
+{
+    const double ranks = c->machine->gpus ? c->machine->gpus : 1;
+    remedies r = {.a = a, .scratch = scratch, .s = s, .now = c};
+    r.now_s_per_sample = seconds_per_sample(&now->time, &c->job, ranks);
+    changed to = unchanged(&r);
+    if (!to_amp(&r, &to))
+        return false;
+    (void)try_change(&r, &to);
+    if (r.list.n == 0)
+        return false;
+    *out = r.list.v[0];
+    return true;
+}

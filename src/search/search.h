@@ -7,8 +7,8 @@
 #include "desc/plan.h"
 #include "predict/predict.h"
 
-/* What the ranking is for. Throughput T (work per second), money H (per hour of all cards):
- * cheapest maximises T/H, fastest T, value T·T/H: it gives up money for time at equal rates. */
+/* What the ranking is for. value: the most work for the money; cheapest: the least money for the
+ * run, or per hour where the run has no length; fastest: the most work per second. */
 typedef enum tv_goal { TV_GOAL_VALUE, TV_GOAL_CHEAPEST, TV_GOAL_FASTEST } tv_goal;
 
 typedef struct tv_search {
@@ -43,6 +43,10 @@ const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s, 
 /* Changes that lower the need of a job on a machine, in order of cost, each predicted. */
 void tv_search_remedies(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,
                         const tv_estimate *now, tv_plan *plan);
+
+/* What mixed precision would give a training job that runs without it; false: nothing to say. */
+bool tv_search_amp(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,
+                   const tv_estimate *now, tv_remedy *out);
 
 /* The largest batch and the longest sequence that fit a case's card; 0: none, or no such axis.
  * Memory grows with both, so each is found by bisection. */
