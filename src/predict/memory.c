@@ -63,11 +63,11 @@ static void interval(const tv_case *c, tv_memory *m, tv_range context, tv_range 
                          m->term_bytes[TV_TERM_GRADIENTS] + m->term_bytes[TV_TERM_KV];
     const double moving = m->allocated_peak_bytes - fixed;
     const double walk = square(walk_spread(c) * moving) + square(0.005 * fixed);
-    const double slack = square(0.5 * m->fragmentation_bytes);
-    const double below =
-        sqrt(walk + slack + square(context.v - context.lo) + square(nccl.v - nccl.lo));
-    const double above =
-        sqrt(walk + slack + square(context.hi - context.v) + square(nccl.hi - nccl.v));
+    /* Cached blocks that nobody uses go back to the card before a request fails. */
+    const double below = sqrt(walk + square(0.9 * m->fragmentation_bytes) +
+                              square(context.v - context.lo) + square(nccl.v - nccl.lo));
+    const double above = sqrt(walk + square(0.3 * m->fragmentation_bytes) +
+                              square(context.hi - context.v) + square(nccl.hi - nccl.v));
     m->low_bytes = m->total_bytes - below;
     m->high_bytes = m->total_bytes + above;
 }

@@ -133,6 +133,18 @@ static tv_kernel kernel_of(const resolver *r)
     return TV_KERNEL_EFFICIENT;
 }
 
+/* Instruction data is cut to about this length; other jobs take what the model was made for. */
+enum { tuning_seq = 1024 };
+
+static uint32_t usual_length(const resolver *r)
+{
+    const tv_task task = r->c->job.task;
+    const bool tunes = r->model->generates && (task == TV_TASK_FINETUNE || task == TV_TASK_LORA ||
+                                               task == TV_TASK_QLORA);
+    const uint32_t own = r->model->default_seq;
+    return tunes && own > tuning_seq ? tuning_seq : own;
+}
+
 static void choose_lengths(resolver *r)
 {
     tv_job *job = &r->c->job;
@@ -140,7 +152,7 @@ static void choose_lengths(resolver *r)
     job->batch = or_default(r, "batch", job->batch, 1);
     job->accum = or_default(r, "accum", job->accum, 1);
     if (m->default_seq)
-        job->seq = or_default(r, "seq", job->seq, m->default_seq);
+        job->seq = or_default(r, "seq", job->seq, usual_length(r));
     if (m->generates && !tv_job_trains(job))
         job->gen = or_default(r, "gen", job->gen, 256);
     if (m->image_h && !job->image_h) {
