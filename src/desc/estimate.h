@@ -60,6 +60,7 @@ const char *tv_bound_name(tv_bound b); /* "memory-bandwidth": the interface's wo
 typedef struct tv_time {
     tv_fact step_s;   /* training step, or one decode step */
     double compute_s; /* kernels of forward and backward */
+    double issue_s;   /* host time to issue all kernels, most of it beside them */
     double launch_s;  /* time the device waits for the host to issue kernels */
     double optimizer_s;
     double comm_s;

@@ -18,8 +18,7 @@ static tv_bound data_lane(const tv_time *t)
 /* Without kernels the step is as long as the longest other lane. */
 static double without_kernels(const tv_time *t)
 {
-    const double host = t->launch_s > 0 ? t->compute_s + t->launch_s : 0;
-    return fmax(fmax(host, t->data_s), t->comm_s + t->optimizer_s);
+    return fmax(fmax(t->issue_s, t->data_s), t->comm_s) + t->optimizer_s;
 }
 
 static gains gains_of(const tv_time *t)

@@ -170,6 +170,7 @@ static void training_time(tv_arena *a, const tv_case *c, tv_time *t)
     const tv_comm_time comm = tv_communicate(c, &lanes, micro);
     t->compute_s = p.device_s * micro * bubble / d.pp + comm.tax_s;
     t->launch_s = p.launch_s * micro * bubble / d.pp;
+    t->issue_s = p.issue_s * micro;
     t->optimizer_s = optimizer_s(c, &d);
     t->comm_s = comm.total_s;
     t->comm_exposed_s = comm.exposed_s;
@@ -197,6 +198,7 @@ static void forward_time(tv_arena *a, const tv_case *c, tv_time *t)
     const pass p = forward_pass(&lanes, false);
     t->compute_s = p.device_s;
     t->launch_s = p.launch_s + cost->step_s;
+    t->issue_s = p.issue_s + cost->step_s;
     t->comm_s = t->comm_exposed_s = tensor_comm(&lanes);
     t->flop = lanes.flop_forward;
     const double busy_s = t->compute_s + t->launch_s + t->comm_exposed_s;
@@ -225,6 +227,7 @@ static void decode_time(tv_arena *a, const tv_case *c, tv_time *t)
     const pass p = forward_pass(&lanes, cost->graphs);
     t->compute_s = p.device_s;
     t->launch_s = p.launch_s + cost->step_s;
+    t->issue_s = p.issue_s + cost->step_s;
     t->comm_s = t->comm_exposed_s = tensor_comm(&lanes);
     t->flop = lanes.flop_forward;
     t->step_s = timed(t->compute_s + t->launch_s + t->comm_exposed_s, t->compute_s, lanes.sigma,

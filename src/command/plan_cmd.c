@@ -1,0 +1,191 @@
+/* trivet plan: every card that can hold the job, ranked for the user's aim; why the others lost;
+ * what would make it fit; the cards for the later stages of the same model. */
+#include "command.h"
+
+#include "job_options.h"
+#include "market.h"
+#include "model_arg.h"
+#include "size_extras.h"
+
+#include "report/report.h"
+#include "search/search.h"
+
+typedef struct plan_options {
+    tv_model_options model;
+    tv_job job;
+    tv_machine_options machine;
+    tv_money_options money;
+    tv_any_options any;
+} plan_options;
+
+static const tv_option_group groups[] = {
+    {N_("Model"), tv_model_rows, TV_MODEL_ROWS, offsetof(plan_options, model)},
+    {N_("Job"), tv_job_rows, TV_JOB_ROWS, offsetof(plan_options, job)},
+    {N_("Machine"), tv_machine_rows, TV_MACHINE_ROWS, offsetof(plan_options, machine)},
+    {N_("Money"), tv_money_rows, TV_MONEY_ROWS, offsetof(plan_options, money)},
+    {N_("Any command"), tv_any_rows, TV_ANY_ROWS, offsetof(plan_options, any)},
+};
+
+static void defaults(void *options)
+{
+    tv_job_unsaid(&((plan_options *)options)->job);
+}
+
+typedef struct plan_run {
+    tv_request *r;
+    const plan_options *o;
+    tv_arena *scratch;
+    tv_market market;
+    const tv_model *model;
+    const tv_dataset *dataset;
+    tv_card_list cards;
+    tv_size_extras extras;
+    tv_stage_pick stages[3];
+    size_t n_stages;
+} plan_run;
+
+static tv_goal goal_of(tv_aim aim)
+{
+    switch (aim) {
+    case TV_AIM_DEFAULT:
+    case TV_AIM_VALUE:
+    case TV_AIM_COUNT:
+        return TV_GOAL_VALUE;
+    case TV_AIM_CHEAPEST:
+        return TV_GOAL_CHEAPEST;
+    case TV_AIM_FASTEST:
+        return TV_GOAL_FASTEST;
+    }
+    return TV_GOAL_VALUE;
+}
+
+static const uint32_t all_counts[] = {1, 2, 4, 8};
+
+static tv_search search_of(plan_run *p, const tv_job *job)
+{
+    const plan_options *o = p->o;
+    const bool fixed = o->machine.gpus > 0;
+    return (tv_search){
+        .model = p->model,
+        .job = job,
+        .dataset = p->dataset,
+        .devices = p->cards.v,
+        .n_devices = p->cards.n,
+        .counts = fixed ? &o->machine.gpus : all_counts,
+        .n_counts = fixed ? 1 : sizeof all_counts / sizeof *all_counts,
+        .nodes = o->machine.nodes ? o->machine.nodes : 1,
+        .goal = goal_of(o->any.aim),
+        .budget = o->money.budget,
+        .deadline_s = o->money.deadline_s,
+        .machine = tv_market_machine,
+        .price = tv_market_price,
+        .ctx = &p->market,
+    };
+}
+
+/* ---- stages ---- */
+
+/* The same model later in its life: validated with the training shapes, then served. */
+static void stage(plan_run *p, const char *name, const tv_job *job)
+{
+    tv_plan *plan = tv_new(p->r->a, tv_plan, 1);
+    const tv_search search = search_of(p, job);
+    if (tv_search_plan(p->r->a, p->scratch, &search, plan) || !plan->n_choices)
+        return;
+    p->stages[p->n_stages++] = (tv_stage_pick){name, &plan->choices[0]};
+}
+
+static void later_stages(plan_run *p, const tv_plan *plan)
+{
+    const bool trains = plan->n_choices && tv_job_trains(&plan->choices[0].job);
+    if (!trains)
+        return;
+    p->stages[p->n_stages++] = (tv_stage_pick){"train", &plan->choices[0]};
+    tv_job *job = tv_new(p->r->a, tv_job, 2);
+    job[0] = p->o->job;
+    job[0].task = TV_TASK_INFER;
+    job[0].precision = TV_PRECISION_DEFAULT;
+    job[0].optimizer = TV_OPT_DEFAULT;
+    job[0].recompute = TV_RECOMPUTE_NONE;
+    job[0].strategy = TV_STRATEGY_DEFAULT;
+    job[1] = job[0];
+    job[1].batch = 1;
+    job[1].accum = 1;
+    stage(p, "validate", &job[0]);
+    stage(p, "infer", &job[1]);
+}
+
+/* ---- extras ---- */
+
+/* The guides' rules beside the best choice, or beside the need when nothing holds the job. */
+static const tv_err *thumbs(plan_run *p, const tv_plan *plan)
+{
+    if (!p->o->any.rule_of_thumb)
+        return NULL;
+    tv_machine machine = {.gpus = 1, .nodes = 1};
+    if (plan->n_choices)
+        machine = plan->choices[0].machine;
+    tv_case c;
+    const tv_job *job = plan->n_choices ? &plan->choices[0].job : &p->o->job;
+    TV_TRY(tv_predict_case(p->r->a, p->model, job, &machine, p->dataset, &c));
+    tv_estimate e = {0};
+    tv_predict_estimate(p->r->a, p->scratch, &c, &e);
+    tv_size_thumbs(p->r->a, &c, &e, &p->extras);
+    return NULL;
+}
+
+static void show(const plan_run *p, const tv_plan *plan)
+{
+    const tv_plan_view view = {
+        .model = p->model,
+        .plan = plan,
+        .dataset = p->dataset,
+        .stages = p->stages,
+        .n_stages = p->n_stages,
+        .thumbs = p->extras.thumbs.v,
+        .n_thumbs = p->extras.thumbs.n,
+        .remarks = p->extras.remarks.v,
+        .n_remarks = p->extras.remarks.n,
+        .explain = p->o->any.explain,
+    };
+    if (p->r->json)
+        tv_plan_json(p->r, p->r->out, &view);
+    else
+        tv_plan_text(p->r, p->r->out, &view);
+}
+
+static const tv_err *run(tv_request *r, const void *options, const tv_args *args)
+{
+    plan_run p = {.r = r, .o = options};
+    p.scratch = tv_arena_child(r->a, TV_LIMIT_ARENA_BYTES);
+    TV_TRY(tv_model_argument(r, args, &p.o->model, &p.model));
+    TV_TRY(tv_market_open(r, &p.o->machine, &p.o->money, &p.market));
+    TV_TRY(tv_market_cards(&p.market, &p.cards));
+    TV_TRY(tv_size_dataset(r, &p.o->job, &p.dataset));
+    tv_plan *plan = tv_new(r->a, tv_plan, 1);
+    const tv_search search = search_of(&p, &p.o->job);
+    TV_TRY(tv_search_plan(r->a, p.scratch, &search, plan));
+    later_stages(&p, plan);
+    TV_TRY(thumbs(&p, plan));
+    show(&p, plan);
+    if (plan->n_choices)
+        return NULL;
+    return TV_FAIL0(r->a, TV_INFEASIBLE, "plan.none", N_("no card holds the job as asked"));
+}
+
+extern const tv_command tv_command_plan;
+const tv_command tv_command_plan = {
+    .name = "plan",
+    .summary = N_("which GPUs a job needs, how many, set how, at what cost"),
+    .usage = "MODEL [JOB] [MACHINE] [MONEY]",
+    .details = N_("Every card of the catalogue that can hold the job is weighed with one to eight "
+                  "cards of one server and ranked for --aim. Cards that lose are listed with the "
+                  "reason; when none fits, the changes that would make it fit come in order of "
+                  "cost."),
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof *groups,
+    .options_size = sizeof(plan_options),
+    .defaults = defaults,
+    .max_args = 1,
+    .run = run,
+};
