@@ -131,6 +131,8 @@ static void multiply_adds_are_as_published(void **state)
         {"convnext-tiny", 4.456e9, "torchvision"},
         {"vit-base-16", 17.564e9, "torchvision; attention's two products included"},
         {"vit-large-16", 61.555e9, "torchvision; attention's two products included"},
+        {"swin-t", 4.491e9, "torchvision"},
+        {"swin-b", 15.431e9, "torchvision"},
         {"xception", 8.40e9, "timm legacy_xception at 299x299"},
         {"yolov5s", 16.5e9 / 2, "ultralytics/yolov5 at 640x640"},
         {"yolov5l", 109.1e9 / 2, "ultralytics/yolov5 at 640x640"},
