@@ -30,6 +30,15 @@ static void add_entry(tv_arena *a, tv_table *t, tv_str label, tv_str text)
     tv_table_add(a, t, TV_PLAIN, text);
 }
 
+/* One of the option's own words stays as it is typed, in every language. */
+static bool takes_word(const tv_option *row, const char *text)
+{
+    bool found = false;
+    for (int v = 0; v < row->n_words; v++)
+        found = found || tv_str_eq(tv_str_of(row->word(v)), tv_str_of(text));
+    return found;
+}
+
 void tv_put_option_help(tv_buf *b, tv_lang lang, const tv_option *row)
 {
     tv_puts(b, tv_message(lang, row->help));
@@ -40,7 +49,9 @@ void tv_put_option_help(tv_buf *b, tv_lang lang, const tv_option *row)
     if (row->otherwise)
         tv_put_text(b, lang,
                     TV_TEXT(b->a, "help.otherwise", N_(" (otherwise: {value})"),
-                            tv_arg_word("value", row->otherwise)));
+                            takes_word(row, row->otherwise)
+                                ? tv_arg_str("value", tv_str_of(row->otherwise))
+                                : tv_arg_word("value", row->otherwise)));
 }
 
 static tv_str option_label(tv_arena *a, const tv_option *row)

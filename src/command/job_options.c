@@ -500,7 +500,7 @@ const tv_option tv_any_rows[TV_ANY_ROWS] = {
         .kind = TV_OPTION_WORD,
         .offset = offsetof(tv_any_options, aim),
         .help = N_("what is best"),
-        .otherwise = N_("value"),
+        .otherwise = "value",
         .word = aim_word,
         .n_words = TV_AIM_COUNT,
     },
