@@ -9,8 +9,8 @@
 
 bool tv_stated(const tv_args *args, const char *name)
 {
-    for (size_t i = 0; i < args->n_stated; i++)
-        if (strcmp(args->stated[i]->name, name) == 0)
+    for (size_t i = 0; i < args->stated.n; i++)
+        if (strcmp(args->stated.v[i]->name, name) == 0)
             return true;
     return false;
 }
@@ -369,27 +369,10 @@ static const tv_err *missing_value(const parser *p)
                                            : tv_str_of(tv_option_value(row))));
 }
 
-static void add_word(parser *p, const char *word)
-{
-    tv_args *args = p->args;
-    if (args->n == args->cap)
-        args->v = tv_grow(p->a, args->v, args->n, &args->cap, sizeof *args->v);
-    args->v[args->n++] = tv_str_of(word);
-}
-
-static void note_stated(parser *p, const tv_option *row)
-{
-    tv_args *args = p->args;
-    if (args->n_stated == args->cap_stated)
-        args->stated =
-            tv_grow(p->a, args->stated, args->n_stated, &args->cap_stated, sizeof *args->stated);
-    args->stated[args->n_stated++] = row;
-}
-
 static const tv_err *take(parser *p, int code)
 {
     if (code == 1) {
-        add_word(p, optarg);
+        *tv_push(p->a, p->args) = tv_str_of(optarg);
         return NULL;
     }
     if (code == '?')
@@ -397,7 +380,7 @@ static const tv_err *take(parser *p, int code)
     if (code == ':')
         return missing_value(p);
     const size_t i = row_of(p, code);
-    note_stated(p, p->rows[i]);
+    *tv_push(p->a, &p->args->stated) = p->rows[i];
     return tv_option_set(p->a, p->rows[i], p->fields[i], tv_str_of(optarg));
 }
 
@@ -433,6 +416,6 @@ const tv_err *tv_options_parse(tv_arena *a, const tv_option_target *targets, siz
     }
     args->used = (size_t)optind - 1;
     for (int i = optind; i < p.argc && !until_word; i++) /* behind "--" */
-        add_word(&p, p.argv[i]);
+        *tv_push(a, args) = tv_str_of(p.argv[i]);
     return first;
 }

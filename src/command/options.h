@@ -54,15 +54,19 @@ typedef struct tv_option_target {
     void *fields;
 } tv_option_target;
 
+typedef struct tv_rows {
+    const tv_option **v;
+    size_t n;
+    size_t cap;
+} tv_rows;
+
 /* What stood on the command line beside the options' values. */
 typedef struct tv_args {
     tv_str *v; /* positional words, in order */
     size_t n;
     size_t cap;
-    const tv_option **stated; /* rows that were given */
-    size_t n_stated;
-    size_t cap_stated;
-    size_t used; /* words of argv that were read (see until_word) */
+    tv_rows stated; /* rows that were given */
+    size_t used;    /* words of argv that were read (see until_word) */
 } tv_args;
 
 /* True when the option of that name was given. */

@@ -4,6 +4,9 @@
     good.jsonl  what plain_reader.py finds in each good file
     bad.jsonl   for each bad file: the error's id, its offset (null: none) and its exit status
 
+    model_files.py --corpus DIR    the small ones of them into DIR/gguf/, DIR/safetensors/ and
+                                   DIR/hf_config/, as starting points for the fuzzers
+
 The content of the data is zeros: no reader looks at it."""
 
 import json
@@ -100,10 +103,10 @@ class Gguf:
 
 def plain_gguf(**form):
     return (Gguf(**form).key("general.architecture", STRING, "llama")
-            .key("general.parameter_count", U64, 4096 + 64)
+            .key("general.parameter_count", U64, 128 + 64)
             .key("llama.attention.layer_norm_rms_epsilon", F32, 1e-6)
             .key("tokenizer.ggml.tokens", ARRAY, (STRING, ["a", "bb", "ccc"]))
-            .tensor("token_embd.weight", 8, [64, 64]).tensor("output_norm.weight", 0, [64]))
+            .tensor("token_embd.weight", 8, [32, 4]).tensor("output_norm.weight", 0, [64]))
 
 
 def every_value():
@@ -480,7 +483,36 @@ def main(out):
     write_list(out / "bad.jsonl", bad)
 
 
+CONFIGS = {
+    "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64},
+    "unet": {"_class_name": "UNet2DConditionModel", "block_out_channels": [32, 64]},
+    "pipeline": {"_class_name": "P", "unet": ["diffusers", "UNet2DConditionModel"]},
+    "layers": {"schema": "trivet.model/1", "name": "n", "layers": [["conv", 3]]},
+    "variants": {"schema": "trivet.model/1", "name": "n", "config": {"model_type": "bert", "a": {}},
+                 "variants": [{"name": "v", "config": {"a": {"b": 1}}}, {"name": "w"}]},
+    "adapter": {"peft_type": "LORA", "r": 8},
+    "index": {"metadata": {"total_size": 1.2e10},
+              "weight_map": {"a": "m-00001-of-00002.safetensors", "b": "m-2.safetensors"}},
+    "list": [],
+}
+
+
+def corpus(out, largest=2048):
+    for ending, good, bad in ((".gguf", good_gguf(), bad_gguf()),
+                              (".safetensors", good_safetensors(), bad_safetensors())):
+        files = [(n, g if isinstance(g, bytes) else g.build()) for n, g in good]
+        files += [("bad-" + case[0], case[1]) for case in bad]
+        for name, raw in files:
+            if raw and len(raw) <= largest:
+                write(out / ending[1:] / name, raw)
+    for name, doc in CONFIGS.items():
+        write(out / "hf_config" / f"{name}.json", doc)
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--corpus":
+        corpus(pathlib.Path(sys.argv[2]))
+        sys.exit()
     main(pathlib.Path(sys.argv[1]))
     if len(sys.argv) > 2:
         pathlib.Path(sys.argv[2]).touch()

@@ -273,7 +273,7 @@ static void what_a_path_holds(void **state)
         {"pipeline/unet", TV_SOURCE_DIFFUSERS, "unet", 2, 24, 0, true, 0, NULL},
         {"split", TV_SOURCE_GGUF, "split", 3, 80, 0, false, 0, NULL},
         {"split/m-00002-of-00002.gguf", TV_SOURCE_GGUF, "m", 3, 80, 0, false, 0, NULL},
-        {"projector", TV_SOURCE_GGUF, "projector", 2, 4608, 0, false, 0, NULL},
+        {"projector", TV_SOURCE_GGUF, "projector", 2, 392, 0, false, 0, NULL},
         {"layers.json", TV_SOURCE_BUILTIN, "my-net", 0, 0, 0, true, 0, NULL},
         {"wrapped.json", TV_SOURCE_HF_CONFIG, "my-llm", 0, 0, 0, true, 0, NULL},
     };
@@ -366,7 +366,7 @@ static void quantization_lies_beside(void **state)
     assert_ok(a, tv_read_model(a, fixture(a, "folders/quantized"), &s));
     assert_str(tv_json_str(tv_json_path(s->quantization, "quantization.quant_algo")), "NVFP4");
     assert_ok(a, tv_read_model(a, fixture(a, "good/v3-little.gguf"), &s));
-    assert_true(s->stated_params == 4096 + 64);
+    assert_true(s->stated_params == 128 + 64);
     tv_arena_close(a);
 }
 

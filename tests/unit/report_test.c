@@ -188,13 +188,13 @@ static void parts_sum_to_the_total(void **state)
     const tv_json *m = tv_json_get(written(&f), "memory");
     double sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        sum += tv_json_num(tv_json_get(m, parts[i]), NAN);
-    assert_close(sum, tv_json_num(tv_json_get(m, "allocated_peak_bytes"), NAN), 1e-9);
-    const double reserved = sum + tv_json_num(tv_json_get(m, "fragmentation_bytes"), NAN);
-    assert_close(reserved, tv_json_num(tv_json_get(m, "reserved_peak_bytes"), NAN), 1e-9);
-    assert_close(reserved + tv_json_num(tv_json_get(m, "context_bytes"), NAN) +
-                     tv_json_num(tv_json_get(m, "nccl_bytes"), NAN),
-                 tv_json_num(tv_json_get(m, "total_bytes"), NAN), 1e-9);
+        sum += tv_json_num(tv_json_get(m, parts[i]), (double)NAN);
+    assert_close(sum, tv_json_num(tv_json_get(m, "allocated_peak_bytes"), (double)NAN), 1e-9);
+    const double reserved = sum + tv_json_num(tv_json_get(m, "fragmentation_bytes"), (double)NAN);
+    assert_close(reserved, tv_json_num(tv_json_get(m, "reserved_peak_bytes"), (double)NAN), 1e-9);
+    assert_close(reserved + tv_json_num(tv_json_get(m, "context_bytes"), (double)NAN) +
+                     tv_json_num(tv_json_get(m, "nccl_bytes"), (double)NAN),
+                 tv_json_num(tv_json_get(m, "total_bytes"), (double)NAN), 1e-9);
     tv_arena_close(f.a);
 }
 
