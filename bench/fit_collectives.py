@@ -66,7 +66,7 @@ def fitted(rows):
             groups.setdefault((x['kind'], x['op'], x['rate']), []).append(x)
     g = Grid(AXES)
     return g, {k: (g.fit(at(v), np.array([x['u'] for x in v]), smooth=0.1), v)
-               for k, v in sorted(groups.items()) if len(v) >= 30}
+               for k, v in sorted(groups.items()) if len(v) >= 30 and len({x['n'] for x in v}) == 3}
 
 
 def main():

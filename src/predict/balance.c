@@ -112,9 +112,11 @@ static void for_copy(tv_arena *a, advice_list *l)
 {
     say(a, l, "pin",
         N_("pinned memory and non_blocking copies; 8-bit samples, converted on the card"));
-    say(a, l, "memory-channels",
-        N_("more memory channels filled (2 to 4), then DDR5, then an NVMe "
-           "cache, before a better card"));
+    /* cheapest first, the card last: the order of the guides' own remedy */
+    say(a, l, "memory-channels", N_("fill more of the CPU's memory channels (2 to 4)"));
+    say(a, l, "ddr5", N_("DDR5 instead of DDR4 under the loader"));
+    say(a, l, "nvme-cache-copy", N_("an NVMe cache for what the page cache cannot hold"));
+    say(a, l, "faster-slot", N_("a card with a faster or wider host link, last"));
 }
 
 static void advise(tv_arena *a, const tv_case *c, const tv_memory *m, tv_bound bound,

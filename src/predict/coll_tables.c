@@ -76,22 +76,10 @@ static const short reduce_scatter_nvswitch_900[] = {
     -770, -894, -565, -421, -778, -514, -330, -665, -456, -244,
 };
 
-static const short all_gather_pcie_p2p_31[] = {
-    -6100, -4820, -3548, -4735, -4015, -3335, -3305, -3224, -3118, -2180, -2540, -2852, -1499,
-    -2008, -2518, -1054, -1577, -2145, -599, -1198, -1758, -488, -913, -1337, -483, -684, -898,
-    -486, -469, -461, -473, -252, -31, -460, -32, 397,
-};
-
 static const short all_gather_pcie_p2p_63[] = {
     -6617, -6716, -7017, -5194, -5266, -5585, -3846, -3965, -4249, -2714, -2779, -3120, -1944,
     -2076, -2472, -1323, -1435, -1687, -865, -997, -1148, -728, -992, -1025, -698, -986, -1022,
     -679, -978, -1014, -682, -932, -1022, -693, -869, -1037,
-};
-
-static const short all_reduce_pcie_p2p_31[] = {
-    -5608, -4279, -3005, -3969, -3445, -2889, -2687, -2719, -2721, -1779, -2147, -2482, -1290,
-    -1714, -2181, -824, -1339, -1862, -500, -1028, -1522, -458, -800, -1152, -456, -609, -773,
-    -450, -423, -399, -444, -237, -30, -438, -51, 337,
 };
 
 static const short all_reduce_pcie_p2p_63[] = {
@@ -100,22 +88,10 @@ static const short all_reduce_pcie_p2p_63[] = {
     -511, -896, -1056, -486, -801, -975, -469, -690, -903,
 };
 
-static const short all_to_all_pcie_p2p_31[] = {
-    -6315, -5015, -3731, -4900, -4184, -3482, -3526, -3383, -3219, -2409, -2672, -2916, -1586,
-    -2069, -2568, -919, -1557, -2185, -514, -1149, -1763, -383, -841, -1304, -353, -586, -830,
-    -346, -348, -357, -340, -113, 113, -334, 122, 579,
-};
-
 static const short all_to_all_pcie_p2p_63[] = {
     -6706, -6599, -6540, -5337, -5136, -5201, -4114, -3947, -4100, -2899, -2963, -3254, -1877,
     -1909, -2103, -1246, -1409, -1637, -991, -1190, -1488, -889, -1058, -1429, -879, -995, -1350,
     -895, -963, -1229, -881, -982, -1192, -865, -1007, -1151,
-};
-
-static const short reduce_scatter_pcie_p2p_31[] = {
-    -6166, -4850, -3552, -4712, -4019, -3353, -3273, -3222, -3138, -2188, -2546, -2868, -1501,
-    -2016, -2533, -1055, -1588, -2159, -635, -1219, -1767, -533, -940, -1343, -535, -711, -904,
-    -519, -489, -470, -473, -260, -45, -429, -27, 376,
 };
 
 static const short reduce_scatter_pcie_p2p_63[] = {
@@ -137,13 +113,9 @@ const tv_coll_table tv_coll_tables[] = {
     {TV_LINK_NVSWITCH, TV_COLL_REDUCE_SCATTER, 3e+11, reduce_scatter_nvswitch_300, 126},
     {TV_LINK_NVSWITCH, TV_COLL_REDUCE_SCATTER, 4.5e+11, reduce_scatter_nvswitch_450, 126},
     {TV_LINK_NVSWITCH, TV_COLL_REDUCE_SCATTER, 9e+11, reduce_scatter_nvswitch_900, 126},
-    {TV_LINK_PCIE_P2P, TV_COLL_ALL_GATHER, 3.15e+10, all_gather_pcie_p2p_31, 42},
     {TV_LINK_PCIE_P2P, TV_COLL_ALL_GATHER, 6.3e+10, all_gather_pcie_p2p_63, 122},
-    {TV_LINK_PCIE_P2P, TV_COLL_ALL_REDUCE, 3.15e+10, all_reduce_pcie_p2p_31, 42},
     {TV_LINK_PCIE_P2P, TV_COLL_ALL_REDUCE, 6.3e+10, all_reduce_pcie_p2p_63, 124},
-    {TV_LINK_PCIE_P2P, TV_COLL_ALL_TO_ALL, 3.15e+10, all_to_all_pcie_p2p_31, 42},
     {TV_LINK_PCIE_P2P, TV_COLL_ALL_TO_ALL, 6.3e+10, all_to_all_pcie_p2p_63, 122},
-    {TV_LINK_PCIE_P2P, TV_COLL_REDUCE_SCATTER, 3.15e+10, reduce_scatter_pcie_p2p_31, 42},
     {TV_LINK_PCIE_P2P, TV_COLL_REDUCE_SCATTER, 6.3e+10, reduce_scatter_pcie_p2p_63, 118},
 };
 

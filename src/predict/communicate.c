@@ -46,8 +46,7 @@ static double collective(const group *g, tv_collective_kind kind, double bytes)
 {
     if (g->nodes <= 1)
         return tv_predict_collective(kind, bytes, g->in_node, &g->m->intra);
-    const double outside =
-        tv_predict_collective(kind, bytes / g->in_node, g->nodes, &g->m->inter);
+    const double outside = tv_predict_collective(kind, bytes / g->in_node, g->nodes, &g->m->inter);
     if (g->in_node <= 1)
         return outside;
     if (kind != TV_COLL_ALL_REDUCE)

@@ -39,10 +39,10 @@ typedef struct tv_op_table {
     short compute_capability; /* 0: arch says it */
     const char *arch;
     tv_op_axis axis[3];
-    const short *log_util;    /* 1000·ln(utilisation) */
-    double spread;            /* relative, one sigma, of a shape that was not in the fit */
-    double pj_per_flop;       /* board watts per peak rate of the cards it was fitted on */
-    unsigned rows;            /* measurements behind it */
+    const short *log_util; /* 1000·ln(utilisation) */
+    double spread;         /* relative, one sigma, of a shape that was not in the fit */
+    double pj_per_flop;    /* board watts per peak rate of the cards it was fitted on */
+    unsigned rows;         /* measurements behind it */
 } tv_op_table;
 
 extern const tv_op_table tv_op_tables[];

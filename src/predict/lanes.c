@@ -34,8 +34,8 @@ static double at_least_one(uint32_t v)
 tv_degrees tv_degrees_of(const tv_case *c)
 {
     const tv_parallel *p = &c->job.parallel;
-    tv_degrees d = {at_least_one(p->tp), at_least_one(p->pp), at_least_one(p->cp),
-                    at_least_one(p->ep), 1, 1};
+    tv_degrees d = {
+        at_least_one(p->tp), at_least_one(p->pp), at_least_one(p->cp), at_least_one(p->ep), 1, 1};
     d.cards = at_least_one(c->machine->gpus) * at_least_one(c->machine->nodes);
     d.data = fmax(1, floor(d.cards / (d.tp * d.pp * d.cp)));
     return d;
@@ -82,7 +82,7 @@ typedef struct walk {
     tv_degrees degrees;
     const tv_engine_cost *cost;
     double batch, cached;
-    double count; /* of the block being walked */
+    double count;                     /* of the block being walked */
     double wrong_s[TV_OP_KIND_COUNT]; /* spread times time */
     double tier_s[TV_TIER_EXACT + 1];
 } walk;
@@ -106,8 +106,7 @@ static void add_op(walk *w, const tv_op *op, tv_block_lane *b, tv_lanes *sum)
         return;
     }
     const tv_op rank = on_rank(op, &w->degrees);
-    tv_op_time t =
-        tv_predict_op(&rank, &w->c->policy, w->c->machine->device, w->batch, w->cached);
+    tv_op_time t = tv_predict_op(&rank, &w->c->policy, w->c->machine->device, w->batch, w->cached);
     const double fused = is_stream(op->kind) ? w->cost->fused_traffic : 1;
     const double tokens = 1 / w->degrees.cp;
     t.forward_s *= fused * tokens;
@@ -178,8 +177,11 @@ tv_lanes tv_lanes_of(tv_arena *a, const tv_case *c, const tv_graph *g, double ba
     sum.blocks = tv_new(a, tv_block_lane, g->n_blocks + 1);
     uint32_t *counts = tv_new(a, uint32_t, g->n_blocks + 1);
     tv_graph_counts(g, counts);
-    walk w = {.c = c, .degrees = tv_degrees_of(c), .cost = tv_engine_cost_of(&c->job),
-              .batch = batch, .cached = cached};
+    walk w = {.c = c,
+              .degrees = tv_degrees_of(c),
+              .cost = tv_engine_cost_of(&c->job),
+              .batch = batch,
+              .cached = cached};
     for (size_t i = 0; i < g->n_blocks; i++) {
         const tv_block *block = &g->blocks[i];
         tv_block_lane *b = &sum.blocks[i];

@@ -6,21 +6,21 @@
 
 /* What an engine or framework adds around the kernels (docs/model.md, "host"). */
 typedef struct tv_engine_cost {
-    double forward_issue_s;  /* host time per kernel issued */
+    double forward_issue_s; /* host time per kernel issued */
     double backward_issue_s;
-    double step_s;           /* fixed per decode step: scheduler, sampler, detokenizer */
-    double fused_traffic;    /* share of stream ops' time that fusion leaves; 1 none */
-    double fused_launches;   /* share of the launches that it leaves */
-    bool graphs;             /* decode steps are replayed as CUDA graphs */
+    double step_s;         /* fixed per decode step: scheduler, sampler, detokenizer */
+    double fused_traffic;  /* share of stream ops' time that fusion leaves; 1 none */
+    double fused_launches; /* share of the launches that it leaves */
+    bool graphs;           /* decode steps are replayed as CUDA graphs */
 } tv_engine_cost;
 
 const tv_engine_cost *tv_engine_cost_of(const tv_job *job);
 
 /* One run of a block kind on one rank. */
 typedef struct tv_block_lane {
-    double count;      /* repetitions in the graph */
-    double forward_s, backward_s; /* device */
-    double core_s;     /* forward of what selective recompute runs again */
+    double count;                             /* repetitions in the graph */
+    double forward_s, backward_s;             /* device */
+    double core_s;                            /* forward of what selective recompute runs again */
     double issue_forward_s, issue_backward_s; /* host */
     double comm_forward_s, comm_backward_s;   /* tensor and expert parallel: on the critical path */
     double weight_bytes; /* parameters held in memory by one repetition, on this rank */
@@ -35,8 +35,8 @@ typedef struct tv_lanes {
     double flop_forward, flop_backward; /* model FLOPs, kernels' own recompute not counted */
     double math_s, memory_s;            /* kernel time in ops that math or memory bind */
     double by_kind_s[TV_OP_KIND_COUNT];
-    double sigma;                       /* relative, of the kernel time */
-    tv_tier tier;                       /* of the ops that take most of the time */
+    double sigma; /* relative, of the kernel time */
+    tv_tier tier; /* of the ops that take most of the time */
 } tv_lanes;
 
 tv_lanes tv_lanes_of(tv_arena *a, const tv_case *c, const tv_graph *g, double batch, double cached);
@@ -44,7 +44,7 @@ tv_lanes tv_lanes_of(tv_arena *a, const tv_case *c, const tv_graph *g, double ba
 /* Degrees with 1 for "not used". */
 typedef struct tv_degrees {
     double tp, pp, cp, ep;
-    double data;  /* data-parallel ranks */
+    double data; /* data-parallel ranks */
     double cards;
 } tv_degrees;
 
