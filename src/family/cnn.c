@@ -497,6 +497,7 @@ static unsigned claims(const tv_source *s)
 static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
 {
     tv_cnn_spec *x = tv_new(a, tv_cnn_spec, 1);
+    x->path = s->path;
     x->doc = s->config;
     x->vars = read_vars(a, tv_json_get(s->config, "vars"));
     TV_TRY(read_input(a, s, x));

@@ -23,6 +23,7 @@ typedef struct tv_saved {
 } tv_saved;
 
 typedef struct tv_cnn_spec {
+    tv_str path;
     const tv_json *doc;
     const tv_scope *vars;
     double channels;

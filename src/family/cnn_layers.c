@@ -36,7 +36,7 @@ tv_err *tv_cnn_bad(tv_cnn_run *r, const tv_json *j, tv_text what)
     tv_err *e = tv_fail(r->a, TV_INPUT, what);
     e->offset = j ? j->offset : 0;
     e->has_offset = j && j->offset > 0;
-    return e;
+    return r->x->path.n ? tv_in_file(e, r->x->path) : e;
 }
 
 /* ---- geometry ---- */
