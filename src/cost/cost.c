@@ -38,14 +38,14 @@ double tv_cost_node_per_h(const tv_offer *o, uint32_t gpus, bool spot)
     return node * ceil((double)gpus / (double)o->gpu_count);
 }
 
-/* Model.md, Cost: T = h + rate·T·loss, so T = h / (1 - rate·loss) with loss = checkpoint/2 +
+/* docs/model.md, Cost: T = h + rate·T·loss, so T = h / (1 - rate·loss) with loss = checkpoint/2 +
  * restart. */
 tv_fact tv_cost_spot_hours(const tv_spot *s)
 {
     const double lost = s->interruptions_per_h * (s->checkpoint_h / 2 + s->restart_h);
     if (!(s->run_h > 0) || !(lost < 1))
         return (tv_fact){0};
-    return computed(s->run_h / (1 - lost), "model.md: cost, spot");
+    return computed(s->run_h / (1 - lost), "docs/model.md, Cost: spot");
 }
 
 tv_fact tv_cost_spot_run(const tv_spot *s)
@@ -53,7 +53,7 @@ tv_fact tv_cost_spot_run(const tv_spot *s)
     tv_fact f = tv_cost_spot_hours(s);
     if (!tv_known(f) || !(s->per_h > 0))
         return (tv_fact){0};
-    return computed(f.v * s->per_h, "model.md: cost, spot");
+    return computed(f.v * s->per_h, "docs/model.md, Cost: spot");
 }
 
 /* ---- own ---- */
@@ -70,7 +70,7 @@ tv_fact tv_cost_energy_year(tv_fact board_w, double cards, double hours, double 
         return (tv_fact){0};
     const double watts = board_w.v * cards;
     return computed(tv_cost_power_per_h(watts, pue, kwh_price) * hours,
-                    "model.md: cost, electricity");
+                    "docs/model.md, Cost: electricity");
 }
 
 tv_fact tv_cost_break_even_h(double price, double fixed_hidden, double rent_per_h,
@@ -79,7 +79,7 @@ tv_fact tv_cost_break_even_h(double price, double fixed_hidden, double rent_per_
     if (!(price > 0) || !(rent_per_h > running_per_h))
         return (tv_fact){0};
     return computed((price + fixed_hidden) / (rent_per_h - running_per_h),
-                    "model.md: cost, rent against buy");
+                    "docs/model.md, Cost: rent against buy");
 }
 
 static tv_price list_price(const tv_device *d)
@@ -253,7 +253,7 @@ static void fill_rent(filler *f)
     out->spot_per_hour = priced(f, f->in->spot_per_h, o->currency, o->source, o->date);
     if (!(f->in->run_s > 0) || !tv_known(out->per_hour))
         return;
-    out->per_run = computed(out->per_hour.v * f->in->run_s / 3600, "model.md: cost, rent");
+    out->per_run = computed(out->per_hour.v * f->in->run_s / 3600, "docs/model.md, Cost: rent");
     out->per_run.as_of = o->date;
 }
 
@@ -283,11 +283,19 @@ static double hours(const tv_cost_input *in)
 static void fill_energy(filler *f)
 {
     const tv_cost_input *in = f->in;
+    const double pue = in->pue > 0 ? in->pue : 1;
     const tv_double_read price =
         tv_cost_convert(in->kwh_price, in->currency, f->out->currency, in->cny_per_usd);
-    if (in->device && price.ok)
-        f->out->energy_per_year = tv_cost_energy_year(in->device->board_w, cards(in), hours(in),
-                                                      in->pue > 0 ? in->pue : 1, price.v);
+    if (!in->device || !price.ok)
+        return;
+    f->out->energy_per_year =
+        tv_cost_energy_year(in->device->board_w, cards(in), hours(in), pue, price.v);
+    if (tv_known(f->out->energy_per_year))
+        note(f, TV_TEXT(f->a, "cost.energy",
+                        N_("electricity is that of the cards at full board power for {hours} hours "
+                           "at PUE {pue}"),
+                        tv_arg_num("hours", TV_ARG_COUNT, hours(in)),
+                        tv_arg_num("pue", TV_ARG_NUMBER, pue)));
 }
 
 static tv_hidden_cost hidden_row(const filler *f, tv_hidden h)
@@ -325,7 +333,8 @@ static void fill_year(filler *f)
     tv_cost *out = f->out;
     const tv_hidden_sum hidden = tv_cost_hidden_sum(out->hidden, out->n_hidden, out->buy.v);
     if (tv_known(out->buy) && hidden.n_unknown < out->n_hidden) {
-        out->total_year = computed(out->buy.v + hidden.total, "model.md: cost, first year owned");
+        out->total_year =
+            computed(out->buy.v + hidden.total, "docs/model.md, Cost: first year owned");
         if (hidden.n_unknown)
             note(f, TV_TEXT(f->a, "cost.hidden-unknown",
                             N_("the year is the purchase and the known hidden costs; {n} of {all} "
@@ -336,7 +345,8 @@ static void fill_year(filler *f)
     }
     if (!tv_known(out->per_hour))
         return;
-    out->total_year = computed(out->per_hour.v * hours(f->in), "model.md: cost, a year of rent");
+    out->total_year =
+        computed(out->per_hour.v * hours(f->in), "docs/model.md, Cost: a year of rent");
     note(f, TV_TEXT(f->a, "cost.year-rent", N_("the year is {hours} hours of rent"),
                     tv_arg_num("hours", TV_ARG_COUNT, hours(f->in))));
 }
