@@ -103,6 +103,18 @@ static bool applies(tv_arena *a, const tv_json *rule, const tv_row *row)
     return true;
 }
 
+/* "below": {"time_us": 100}: the column holds a number under that. */
+static bool below(tv_arena *a, const tv_json *rule, const tv_row *row)
+{
+    const tv_json *limits = tv_json_get(rule, "below");
+    for (size_t i = 0; i < limits->n; i++) {
+        const tv_double_read v = tv_str_double(tv_row_text(a, row, limits->items[i].key));
+        if (!v.ok || v.v >= limits->items[i].number)
+            return false;
+    }
+    return true;
+}
+
 static bool names_model(const tv_json *rule, tv_str model)
 {
     const tv_json *patterns = tv_json_get(rule, "models");
@@ -135,7 +147,8 @@ const tv_json *tv_rules_model(const tv_rules *rules, tv_arena *a, const tv_row *
 tv_str tv_rules_leave(const tv_rules *rules, tv_arena *a, const tv_row *row)
 {
     for (size_t i = 0; i < rules->leave->n; i++)
-        if (applies(a, tv_json_at(rules->leave, i), row))
+        if (applies(a, tv_json_at(rules->leave, i), row) &&
+            below(a, tv_json_at(rules->leave, i), row))
             return tv_json_str(tv_json_get(tv_json_at(rules->leave, i), "reason"));
     return (tv_str){0};
 }
