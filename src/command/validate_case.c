@@ -30,6 +30,7 @@ typedef struct outcome {
 struct tv_validator {
     tv_request *r;
     tv_arena *a;
+    tv_arena *work; /* one prediction, rewound after it (the catalogue reads late into its own) */
     tv_arena *scratch;
     tv_catalog *catalog;
     struct {
@@ -47,14 +48,21 @@ static void close_arena(void *what)
     tv_arena_close(what);
 }
 
+static const tv_err *open_arena(tv_arena *a, tv_arena **opened)
+{
+    *opened = tv_arena_open(TV_LIMIT_ARENA_BYTES);
+    if (!*opened)
+        return TV_FAIL0(a, TV_SYSTEM, "memory.none", N_("the system has no memory left"));
+    tv_defer(a, close_arena, *opened);
+    return NULL;
+}
+
 const tv_err *tv_validator_open(tv_request *r, tv_validator **v)
 {
     tv_validator *out = tv_new(r->a, tv_validator, 1);
     *out = (tv_validator){.r = r, .a = r->a};
-    out->scratch = tv_arena_open(TV_LIMIT_ARENA_BYTES);
-    if (!out->scratch)
-        return TV_FAIL0(r->a, TV_SYSTEM, "memory.none", N_("the system has no memory left"));
-    tv_defer(r->a, close_arena, out->scratch);
+    TV_TRY(open_arena(r->a, &out->work));
+    TV_TRY(open_arena(r->a, &out->scratch));
     TV_TRY(tv_catalog_open(r->a, r->home, &out->catalog));
     *v = out;
     return NULL;
@@ -246,11 +254,11 @@ static const tv_err *predict(tv_validator *v, const tv_model *model, const tv_wa
     tv_machine machine;
     TV_TRY(machine_of(v, w, d, &machine));
     tv_case c;
-    TV_TRY(tv_predict_case(v->a, model, &w->job, &machine, NULL, &c));
+    TV_TRY(tv_predict_case(v->work, model, &w->job, &machine, NULL, &c));
     tv_memory m = {0};
-    tv_predict_memory(v->a, v->scratch, &c, &m);
+    tv_predict_memory(v->work, v->scratch, &c, &m);
     tv_time t = {0};
-    tv_predict_time(v->a, &c, &m, &t);
+    tv_predict_time(v->work, &c, &m, &t);
     out->allocated = m.allocated_peak_bytes;
     out->reserved = m.reserved_peak_bytes;
     out->total = m.total_bytes;
@@ -289,17 +297,11 @@ static const outcome *outcome_of(tv_validator *v, const known_model *m, const tv
         }
     outcome *place = tv_push(v->a, &v->outcomes);
     outcome out = {.key = key, .hash = hash};
-    char reason[200] = "";
-    const tv_mark mark = tv_arena_mark(v->a);
+    const tv_mark mark = tv_arena_mark(v->work);
     const tv_err *e = predict(v, m->model, w, d, &out);
-    if (e) {
-        const tv_str text = tv_str_take(error_text(v->a, e), sizeof reason - 1);
-        memcpy(reason, text.p, text.n);
-        reason[text.n] = 0;
-    }
-    tv_arena_rewind(v->a, mark);
     if (e)
-        out.reason = tv_str_copy(v->a, tv_str_of(reason));
+        out.reason = tv_str_copy(v->a, error_text(v->work, e));
+    tv_arena_rewind(v->work, mark);
     *place = out;
     return place;
 }
@@ -332,12 +334,12 @@ static range bytes(const outcome *o, double part, const tv_want *w)
     return scaled((range){part, part - (o->total - o->low), part + (o->high - o->total)}, by);
 }
 
-static range latency(const outcome *o)
+static range latency(const outcome *o, const tv_want *w)
 {
     const range first = tv_known(o->ttft) ? fact(o->ttft) : fact(o->step);
-    if (!o->generates || o->gen < 2)
+    if (!o->generates || w->job.gen < 2)
         return first;
-    const range each = scaled(fact(o->itl), o->gen - 1.0);
+    const range each = scaled(fact(o->itl), w->job.gen - 1.0);
     return each.v > 0 ? (range){first.v + each.v, first.lo + each.lo, first.hi + each.hi}
                       : (range){0};
 }
@@ -364,11 +366,11 @@ static range predicted(const outcome *o, const tv_want *w)
     case TV_MEASURE_MFU:
         return fact(o->mfu);
     case TV_MEASURE_LATENCY:
-        return latency(o);
+        return latency(o, w);
     case TV_MEASURE_RATE:
-        return inverse(latency(o), w->iterations ? 1 : o->batch * replicas);
+        return inverse(latency(o, w), w->iterations ? 1 : o->batch * replicas);
     case TV_MEASURE_ALL_TOKENS:
-        return inverse(latency(o), (double)o->batch * (o->seq + (o->generates ? o->gen : 0)));
+        return inverse(latency(o, w), (double)o->batch * (o->seq + (o->generates ? w->job.gen : 0)));
     case TV_MEASURE_TTFT:
         return fact(o->ttft);
     case TV_MEASURE_ITL:
