@@ -370,7 +370,8 @@ static range predicted(const outcome *o, const tv_want *w)
     case TV_MEASURE_RATE:
         return inverse(latency(o, w), w->iterations ? 1 : o->batch * replicas);
     case TV_MEASURE_ALL_TOKENS:
-        return inverse(latency(o, w), (double)o->batch * (o->seq + (o->generates ? w->job.gen : 0)));
+        return inverse(latency(o, w),
+                       (double)o->batch * (o->seq + (o->generates ? w->job.gen : 0)));
     case TV_MEASURE_TTFT:
         return fact(o->ttft);
     case TV_MEASURE_ITL:
