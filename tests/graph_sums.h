@@ -46,36 +46,41 @@ static inline double test_block_saved(tv_arena *a, const tv_graph *g, uint32_t k
     return s.sum;
 }
 
+static inline bool test_is_global(const tv_graph *g, uint32_t id)
+{
+    return id != TV_NONE && g->storages[id].kind == TV_NONE;
+}
+
+/* A kind's input is the output of the kind before: counted once, under its own name where it is
+ * visible to all. */
 static inline double test_graph_saved(tv_arena *a, const tv_graph *g, double batch)
 {
     double sum = 0;
     bool *global = tv_new(a, bool, g->n_storages + 1);
-    const tv_block *before = NULL;
     for (size_t o = 0; o < g->n_order; o++) {
         const tv_block *b = &g->blocks[g->order[o]];
+        const tv_block *before = o ? &g->blocks[g->order[o - 1]] : NULL;
+        const tv_block *after = o + 1 < g->n_order ? &g->blocks[g->order[o + 1]] : NULL;
         test_saved s = {g, tv_new(a, bool, g->n_storages + 1), batch, 0};
         for (size_t i = 0; i < g->n_storages; i++)
             s.seen[i] = global[i];
         if (b->in != TV_NONE && before) {
-            bool kept = test_is_saved(g, b, b->in) || test_is_saved(g, before, before->out);
-            /* an output that is a global is counted under its own name */
-            bool own = before->out != TV_NONE && g->storages[before->out].kind == TV_NONE &&
-                       test_is_saved(g, before, before->out);
-            if (kept && !own && !(before->out != TV_NONE && global[before->out]))
-                test_add_saved(&s, b->in, true);
+            const bool kept = test_is_saved(g, b, b->in) || test_is_saved(g, before, before->out);
+            const uint32_t id = test_is_global(g, before->out) ? before->out : b->in;
+            if (kept)
+                test_add_saved(&s, id, true);
+            global[id] = global[id] || (kept && test_is_global(g, id));
             s.seen[b->in] = true;
         }
         for (uint32_t i = b->first_op; i < b->first_op + b->n_ops; i++)
             for (uint32_t k = 0; k < g->ops[i].saved.n; k++) {
-                uint32_t id = g->ids[g->ops[i].saved.first + k];
-                bool is_global = g->storages[id].kind == TV_NONE;
-                if (id == b->out && !is_global)
+                const uint32_t id = g->ids[g->ops[i].saved.first + k];
+                if (id == b->out && !test_is_global(g, id) && after && after->in != TV_NONE)
                     continue;
                 test_add_saved(&s, id, true);
-                global[id] = global[id] || is_global;
+                global[id] = global[id] || test_is_global(g, id);
             }
         sum += s.sum;
-        before = b;
     }
     return sum;
 }

@@ -293,7 +293,10 @@ static tv_stage stage_here(const tv_cnn_run *r)
 
 static void open_kind(tv_cnn_run *r, const char *name, tv_stage stage, tv_feature *f)
 {
-    f->v = tv_emit_block(r->e, name, stage, f->v);
+    tv_val in = tv_emit_block(r->e, name, stage, r->loaded ? tv_no_val : f->v);
+    if (!r->loaded)
+        f->v = in;
+    r->loaded = false;
     r->open = true;
 }
 
@@ -362,6 +365,16 @@ static const tv_err *put_loss(tv_cnn_run *r, tv_feature *f)
     return NULL;
 }
 
+/* The open kind uses parameters that another head declared. */
+static void forget_weights(tv_cnn_run *r)
+{
+    tv_graph *g = r->e->g;
+    const tv_block *b = &g->blocks[r->e->block];
+    for (size_t i = b->first_op; i < g->n_ops; i++)
+        g->ops[i].n_weights = 0;
+    g->n_weights = b->first_weight;
+}
+
 /* A head on a saved value (one scale of a detector) with its own loss; the main value goes on. */
 static const tv_err *top_head(tv_cnn_run *r, const tv_scope *scope, const tv_json *j, tv_feature *f)
 {
@@ -373,6 +386,8 @@ static const tv_err *top_head(tv_cnn_run *r, const tv_scope *scope, const tv_jso
     v.v = from.v;
     r->open = true;
     TV_TRY(run_list(r, scope, tv_json_get(j, "layers"), &v));
+    if (tv_json_bool(tv_json_get(j, "tied"), false))
+        forget_weights(r);
     if (tv_json_bool(tv_json_get(j, "loss"), true))
         TV_TRY(put_loss(r, &v));
     close_kind(r, &v);
@@ -395,6 +410,7 @@ static const tv_err *top_entry(tv_cnn_run *r, const tv_scope *scope, const tv_js
     }
     if (tv_str_is(op, "load")) {
         close_kind(r, f);
+        r->loaded = true;
         return run_op(r, scope, j, f);
     }
     if (!r->open && !tv_str_is(op, "save"))

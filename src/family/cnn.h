@@ -39,7 +39,8 @@ typedef struct tv_cnn_run {
     size_t n_saved;
     unsigned depth;
     unsigned steps;
-    bool open;               /* a block kind is being written */
+    bool open;   /* a block kind is being written */
+    bool loaded; /* the value is no output of the kind before: a kind begun here has no input */
     size_t entry, last_body; /* top-level position, and that of the last block entry */
     bool any_body;
 } tv_cnn_run;

@@ -316,14 +316,45 @@ static const tv_err *put_linear(tv_cnn_run *r, const tv_scope *scope, const tv_j
     return put_tail(r, c, f);
 }
 
+/* To one row a sample, or to "rows" of them (regions of an image). */
 static const tv_err *put_flatten(tv_cnn_run *r, const tv_scope *scope, const tv_json *j,
                                  tv_feature *f)
 {
-    (void)r;
-    (void)scope;
-    (void)j;
-    f->c = tv_cnn_elements(f);
-    f->d[0] = f->d[1] = f->d[2] = 1;
+    double rows = 1;
+    TV_TRY(tv_cnn_value(r, (tv_layer_call){j, scope}, "rows", 0, 1, &rows));
+    if (rows < 1)
+        return tv_cnn_bad(r, j, TV_TEXT0("layers.rows", N_("flatten needs at least one row")));
+    f->c = tv_cnn_elements(f) / rows;
+    f->d[0] = rows;
+    f->d[1] = f->d[2] = 1;
+    return NULL;
+}
+
+/* Regions cut out of a map and resized; backward needs their coordinates only. */
+static const tv_err *put_regions(tv_cnn_run *r, const tv_scope *scope, const tv_json *j,
+                                 tv_feature *f)
+{
+    tv_layer_call c = {j, scope};
+    double count = 0, size = 0;
+    TV_TRY(tv_cnn_value(r, c, "count", 0, 512, &count));
+    TV_TRY(tv_cnn_value(r, c, "size", 0, 7, &size));
+    if (count < 1 || size < 1 || r->x->axes != 2)
+        return tv_cnn_bad(
+            r, j, TV_TEXT0("layers.regions", N_("regions need a count, a size and an image")));
+    f->d[0] = count * size;
+    f->d[1] = size;
+    f->v = tv_emit_resize(r->e, name_of(r, c, "regions"), f->v, tv_cnn_elements(f));
+    return NULL;
+}
+
+/* From here on parameters are not trained ("on": 1), or are again (0). */
+static const tv_err *put_freeze(tv_cnn_run *r, const tv_scope *scope, const tv_json *j,
+                                tv_feature *f)
+{
+    double on = 1;
+    (void)f;
+    TV_TRY(tv_cnn_value(r, (tv_layer_call){j, scope}, "on", 0, 1, &on));
+    r->e->frozen = on != 0;
     return NULL;
 }
 
@@ -408,11 +439,13 @@ static const struct {
     {"deconv", put_deconv},
     {"dropout", put_dropout_op},
     {"flatten", put_flatten},
+    {"freeze", put_freeze},
     {"globalpool", put_adaptive_pool},
     {"linear", put_linear},
     {"maxpool", put_pool},
     {"norm", put_norm_op},
     {"param", put_param},
+    {"regions", put_regions},
     {"scale", put_scale},
     {"se", put_se},
     {"upsample", put_upsample},
