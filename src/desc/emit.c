@@ -274,7 +274,7 @@ static bool is_matrix(tv_weight_role role)
     return role == TV_WEIGHT_MATRIX || role == TV_WEIGHT_EXPERT;
 }
 
-static bool quantised(const tv_emit *e, tv_weight_plan plan)
+bool tv_emit_quantised(const tv_emit *e, tv_weight_plan plan)
 {
     const tv_policy *p = &e->set->policy;
     if (p->base == TV_DTYPE_UNKNOWN || p->base == p->param || plan.no_quant)
@@ -309,7 +309,7 @@ tv_weight *tv_emit_declare(tv_emit *e, tv_op *op, tv_weight_plan plan)
         .shard = plan.shard,
     };
     double each = tv_dtype_bytes(w->dtype);
-    if (!w->trainable && quantised(e, plan)) {
+    if (!w->trainable && tv_emit_quantised(e, plan)) {
         w->dtype = p->base;
         each = p->base_bytes > 0 ? p->base_bytes : tv_dtype_bytes(p->base);
     }

@@ -266,6 +266,10 @@ static tv_val expert_linear(tv_emit *e, const expert_product *p, tv_val x)
     if (tv_emit_autocast(e))
         x = tv_emit_cast(e, "16-bit copy", x, tv_emit_matmul_dtype(e));
     const tv_moe *m = p->moe;
+    const bool trains = tv_emit_trains(e) && e->set->trainable == TV_TRAIN_ALL && !e->frozen;
+    const bool packed = !trains && tv_emit_quantised(e, (tv_weight_plan){.role = TV_WEIGHT_EXPERT});
+    const tv_val cast =
+        packed ? tv_no_val : tv_emit_cast_weight(e, p->in * p->out * m->experts, trains);
     tv_op *op = tv_emit_op(e, TV_OP_GEMM, p->name);
     tv_weight_plan plan = {
         .name = p->name,
@@ -296,10 +300,15 @@ static tv_val expert_linear(tv_emit *e, const expert_product *p, tv_val x)
     op->write_bytes = tv_emit_bytes(n, x.dtype);
     op->backward_bytes = tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
     op->backward_launches = (uint16_t)op->backward;
-    tv_emit_reads(e, op, &x.storage, 1);
+    const uint32_t in[2] = {x.storage, cast.storage};
+    tv_emit_reads(e, op, in, 2);
     const tv_val out = tv_emit_out(e, op, p->name, n, x.dtype, x.grad || wgrad);
+    tv_few saved = {0};
     if (wgrad)
-        tv_emit_saves(e, op, &x.storage, 1);
+        tv_few_add(&saved, x.storage);
+    if (x.grad)
+        tv_few_add(&saved, cast.storage);
+    tv_emit_saves(e, op, saved.v, saved.n);
     return out;
 }
 

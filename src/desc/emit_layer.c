@@ -131,7 +131,10 @@ static tv_val multiply(tv_emit *e, const product *p)
 {
     const tv_linear *l = p->l;
     const bool wgrad = weight_trains(e, p);
-    const tv_val cast = l->keep_fp32 ? tv_no_val : tv_emit_cast_weight(e, l->in * l->out, wgrad);
+    const tv_weight_plan plan = {.role = p->role, .no_quant = l->no_quant || l->keep_fp32};
+    const bool packed = !wgrad && tv_emit_quantised(e, plan);
+    const tv_val cast =
+        l->keep_fp32 || packed ? tv_no_val : tv_emit_cast_weight(e, l->in * l->out, wgrad);
     tv_op *op = tv_emit_op(e, TV_OP_GEMM, l->name);
     price_linear(e, op, p, wgrad);
     declare_linear(e, op, p);

@@ -33,6 +33,8 @@ tv_shard tv_emit_shard_of(const tv_emit *e, tv_val v);
 /* A storage of the current block. */
 uint32_t tv_emit_storage(tv_emit *e, const char *what, tv_form bytes, tv_dtype dtype,
                          tv_shard shard, bool grad);
+/* The policy keeps such a weight in its quantised base type (as long as it is frozen). */
+bool tv_emit_quantised(const tv_emit *e, tv_weight_plan plan);
 tv_weight *tv_emit_declare(tv_emit *e, tv_op *op, tv_weight_plan plan);
 /* A cast copy (x itself when it has that type already). */
 tv_val tv_emit_cast(tv_emit *e, const char *what, tv_val x, tv_dtype dtype);

@@ -93,8 +93,10 @@ typedef struct tv_job {
     tv_loss_variant loss;
     tv_strategy strategy;
     tv_parallel parallel;
-    int master; /* fp32 master copy and fp32 moments beside 16-bit parameters: 1 yes, -1 no, 0 as
+    int master; /* fp32 master copy and fp32 moments beside 16-bit parameters: 1 yes, 2 yes and fp32
+                   gradients that stay (Megatron's main_grad), -1 no, 0 as
                    the precision and the framework imply */
+    bool logits_all; /* prefill computes the logits of every position (transformers before 4.45) */
     tv_dtype lora_dtype; /* of adapters; unknown: fp32, as PEFT makes them */
     uint32_t lora_rank;
     tv_str

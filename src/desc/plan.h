@@ -19,9 +19,9 @@ typedef struct tv_choice {
     tv_machine machine;
     tv_estimate estimate;
     double score;
-    double speed;        /* work per second relative to the fastest choice */
-    bool accelerated;    /* has matrix units for the precision asked */
-    bool pareto;         /* no other choice is both faster and cheaper per unit of work */
+    double speed;     /* work per second relative to the fastest choice */
+    bool accelerated; /* has matrix units for the precision asked */
+    bool pareto;      /* no other choice is both faster and cheaper per unit of work */
     tv_text headroom; /* runs / runs well / room to spare */
     const tv_text *notes;
     size_t n_notes;

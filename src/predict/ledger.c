@@ -89,13 +89,25 @@ static double kv_heads_of(const tv_graph *g, const tv_weight *w)
 
 static bool resident_gradients(const tv_case *c)
 {
-    return tv_job_trains(&c->job) && (c->job.accum > 1 || c->policy.framework == TV_PADDLE);
+    return tv_job_trains(&c->job) &&
+           (c->job.accum > 1 || c->policy.framework == TV_PADDLE || c->job.master == 2);
 }
 
 typedef struct weight_sums {
     double largest_bytes; /* of one trainable tensor */
     double grad_elements; /* trainable on the rank, not sharded */
 } weight_sums;
+
+/* llama.cpp looks tokens up in host memory, unless the table is the output matrix too. */
+static bool on_host(const tv_case *c, const tv_graph *g, const tv_weight *w)
+{
+    if (c->job.engine != TV_ENGINE_LLAMA_CPP || w->role != TV_WEIGHT_EMBEDDING)
+        return false;
+    for (size_t i = 0; i < g->n_weights; i++)
+        if (g->weights[i].role == TV_WEIGHT_HEAD)
+            return true;
+    return false;
+}
 
 static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *statics,
                                static_list *states, static_list *temps)
@@ -111,7 +123,8 @@ static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *stati
         const tv_weight *w = &g->weights[i];
         const double n = copies(g, counts, w);
         const double share = tv_rank_share(&rank, w->shard, kv_heads_of(g, w));
-        add(a, statics, TV_TERM_WEIGHTS, w->bytes * share / d.weights, n);
+        if (!on_host(c, g, w))
+            add(a, statics, TV_TERM_WEIGHTS, w->bytes * share / d.weights, n);
         if (!w->trainable || n <= 0)
             continue;
         const double state = tv_state_of_weight(c->job.optimizer, &c->policy, w) * share;
@@ -121,7 +134,7 @@ static weight_sums add_weights(tv_arena *a, const tv_case *c, static_list *stati
         sums.largest_bytes = fmax(sums.largest_bytes, bytes);
         sums.grad_elements += w->elements * share * n;
         if (resident_gradients(c)) {
-            const double each = w->dtype == TV_F32 ? 4 : tv_dtype_bytes(c->policy.grad);
+            const double each = fmax(w->dtype == TV_F32 ? 4 : 0, tv_dtype_bytes(c->policy.grad));
             add(a, statics, TV_TERM_GRADIENTS, w->elements * each * share / d.gradients, n);
         }
     }

@@ -34,8 +34,59 @@ static tv_pool_kind pool_of(const tv_case *c)
     return c->job.framework == TV_PADDLE ? TV_POOL_PADDLE : TV_POOL_TORCH;
 }
 
+/* ---- pipeline stages ---- */
+
+/* The layers that one stage of a pipeline runs: equal shares of the body; the first stage has the
+ * embedding too, the last the head. */
+static tv_graph stage_graph(tv_arena *a, const tv_graph *g, uint32_t stage, uint32_t stages)
+{
+    size_t first = 0, last = g->n_order;
+    while (first < g->n_order && g->blocks[g->order[first]].stage == TV_STAGE_EMBED)
+        first++;
+    while (last > first && g->blocks[g->order[last - 1]].stage == TV_STAGE_HEAD)
+        last--;
+    const size_t body = last - first;
+    const size_t from = first + body * stage / stages, to = first + body * (stage + 1) / stages;
+    tv_graph s = *g;
+    const size_t begin = stage == 0 ? 0 : from;
+    const size_t end = stage + 1 == stages ? g->n_order : to;
+    s.order = tv_new(a, uint32_t, end - begin + 1);
+    s.n_order = end - begin;
+    for (size_t i = begin; i < end; i++)
+        s.order[i - begin] = g->order[i];
+    return s;
+}
+
+/* 1F1B: stage i holds the saved activations of min(m, p - i) micro-batches. Every stage is looked
+ * at; the fullest one counts. */
+static tv_walk pipeline_walk(tv_arena *scratch, const tv_case *c, double batch, bool pool)
+{
+    const uint32_t stages = c->job.parallel.pp;
+    tv_walk worst = {0};
+    for (uint32_t i = 0; i < stages; i++) {
+        const tv_mark mark = tv_arena_mark(scratch);
+        const tv_graph g = stage_graph(scratch, c->graph, i, stages);
+        tv_case part = *c;
+        part.graph = &g;
+        part.job.parallel.pp = 1;
+        part.machine = c->machine;
+        tv_walk w = tv_memory_walk(scratch, &part, batch, pool);
+        const double held = fmax(1, fmin(c->job.accum, (double)(stages - i)));
+        const double more = tv_job_trains(&c->job) ? (held - 1) * w.saved_bytes : 0;
+        w.term_bytes[TV_TERM_ACTIVATIONS] += more;
+        w.allocated_peak_bytes += more;
+        w.reserved_peak_bytes += more;
+        if (w.allocated_peak_bytes > worst.allocated_peak_bytes)
+            worst = w;
+        tv_arena_rewind(scratch, mark);
+    }
+    return worst;
+}
+
 tv_walk tv_memory_walk(tv_arena *scratch, const tv_case *c, double batch, bool pool)
 {
+    if (c->job.parallel.pp > 1)
+        return pipeline_walk(scratch, c, batch, pool);
     const tv_mark mark = tv_arena_mark(scratch);
     tv_walk_plan plan = {0};
     tv_ledger_plan(scratch, c, batch, &plan);

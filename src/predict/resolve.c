@@ -84,7 +84,9 @@ static void choose_precision(resolver *r)
         took(r, "precision", tv_str_of(tv_precision_name(job->precision)));
     }
     r->c->policy = tv_predict_policy(job->precision, job->framework, r->model, trains);
-    if (tv_job_adapts(job) && r->c->policy.autocast) /* the frozen base is loaded in 16 bit */
+    /* The frozen base is loaded in 16 bit; PEFT's recipe for 4-bit bases casts what is not
+     * quantised to fp32 (prepare_model_for_kbit_training). */
+    if (job->task == TV_TASK_LORA && r->c->policy.autocast)
         r->c->policy.param = r->c->policy.stream = r->c->policy.compute;
     if (job->task == TV_TASK_QLORA && r->c->policy.base == TV_DTYPE_UNKNOWN) {
         const tv_policy nf4 = tv_predict_policy(TV_PRECISION_NF4, job->framework, r->model, true);
@@ -94,6 +96,8 @@ static void choose_precision(resolver *r)
     if (job->master && trains && r->c->policy.param != TV_F32) {
         r->c->policy.master = job->master > 0;
         r->c->policy.state = job->master > 0 ? TV_F32 : r->c->policy.param;
+        if (job->master == 2)
+            r->c->policy.grad = TV_F32;
     }
     if (job->kv)
         r->c->policy.kv = job->kv;
@@ -139,8 +143,8 @@ enum { tuning_seq = 1024 };
 static uint32_t usual_length(const resolver *r)
 {
     const tv_task task = r->c->job.task;
-    const bool tunes = r->model->generates && (task == TV_TASK_FINETUNE || task == TV_TASK_LORA ||
-                                               task == TV_TASK_QLORA);
+    const bool tunes = r->model->generates &&
+                       (task == TV_TASK_FINETUNE || task == TV_TASK_LORA || task == TV_TASK_QLORA);
     const uint32_t own = r->model->default_seq;
     return tunes && own > tuning_seq ? tuning_seq : own;
 }
@@ -212,7 +216,7 @@ static tv_setting setting_of(const resolver *r)
         .lora_dtype = job->lora_dtype ? job->lora_dtype : TV_F32,
         .keep_logits = true, /* the module's output object lives until the step ends */
         .fused_norm = job->engine != TV_ENGINE_EAGER,
-        .last_logits = !trains,
+        .last_logits = !trains && !job->logits_all,
     };
 }
 

@@ -575,6 +575,8 @@ static void run_step(walk *w, tv_arena *a, bool first)
     w->at_op = TV_NONE;
     if (first)
         take_statics(w, w->plan->states, w->plan->n_states, a);
+    if (w->plan->trains)
+        note_peak(w);
     step_temporaries(w, a);
     drop_left(w);
 }
