@@ -226,6 +226,13 @@ double tv_rule_ring_s(double n, double bytes, double bytes_per_s, double hop_s)
     return 2 * (n - 1) / n * bytes / bytes_per_s + 2 * (n - 1) * hop_s;
 }
 
+tv_comm_bounds tv_rule_comm_bounds(double step_s, double comm_s)
+{
+    if (!(step_s > 0) || !(comm_s >= 0))
+        return (tv_comm_bounds){0};
+    return (tv_comm_bounds){step_s / (step_s + comm_s), step_s / fmax(step_s, comm_s)};
+}
+
 tv_link_ratio tv_rule_link_ratio(double x_bytes_per_s, bool x_both, double y_bytes_per_s,
                                  bool y_both)
 {

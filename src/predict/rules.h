@@ -171,6 +171,14 @@ double tv_rule_shared_uplink(double uplink_bytes_per_s, double cards);
  * of latency. n below 2 costs nothing. */
 double tv_rule_ring_s(double n, double bytes, double bytes_per_s, double hop_s);
 
+typedef struct tv_comm_bounds {
+    double worst; /* efficiency when nothing of the communication is hidden */
+    double best;  /* and when all that the step can hide is */
+} tv_comm_bounds;
+
+/* R074, R075: a step of step_s on one card, and what it sends when there are more. */
+tv_comm_bounds tv_rule_comm_bounds(double step_s, double comm_s);
+
 typedef struct tv_link_ratio {
     double one_way;  /* like for like */
     double headline; /* what dividing the numbers as given says */

@@ -62,6 +62,7 @@ static void add_cost(tv_arena *a, fact_list *list, const tv_cost *c)
 {
     const char *unit = c->currency.n ? tv_cstr(a, c->currency) : "";
     add(a, list, "cost.per_hour", unit, c->per_hour);
+    add(a, list, "cost.spot_per_hour", unit, c->spot_per_hour);
     add(a, list, "cost.per_run", unit, c->per_run);
     add(a, list, "cost.buy", unit, c->buy);
     add(a, list, "cost.energy_per_year", unit, c->energy_per_year);

@@ -282,11 +282,12 @@ static void put_grades(tv_json_out *w, tv_lang lang, const tv_grades *g, bool ti
     tv_json_end(w, '}');
 }
 
-static void put_cost(tv_json_out *w, const tv_cost *c)
+static void put_cost(tv_json_out *w, tv_lang lang, const tv_cost *c)
 {
     tv_json_begin(w, '{');
     put_str(w, "currency", c->currency);
     put_fact(w, "per_hour", c->per_hour);
+    put_fact(w, "spot_per_hour", c->spot_per_hour);
     put_fact(w, "per_run", c->per_run);
     put_fact(w, "buy", c->buy);
     tv_json_key(w, "hidden");
@@ -304,6 +305,7 @@ static void put_cost(tv_json_out *w, const tv_cost *c)
         tv_json_put_bool(w, c->stale);
     else
         tv_json_put_null(w);
+    put_texts(w, lang, "notes", c->notes, c->n_notes);
     tv_json_end(w, '}');
 }
 
@@ -346,7 +348,7 @@ void tv_json_estimate(tv_json_out *w, tv_lang lang, const tv_estimate *est,
     tv_json_key(w, "grades");
     put_grades(w, lang, &est->grades, tv_known(est->time.step_s));
     tv_json_key(w, "cost");
-    put_cost(w, &est->cost);
+    put_cost(w, lang, &est->cost);
     tv_json_key(w, "facts");
     put_facts(w, est);
 }

@@ -442,6 +442,7 @@ void tv_page_cost(const tv_page *page, const tv_cost *c)
         tv_fact fact;
     } rows[] = {
         {N_("{amount} {currency} per hour"), c->per_hour},
+        {N_("{amount} {currency} per hour on spot"), c->spot_per_hour},
         {N_("{amount} {currency} per run"), c->per_run},
         {N_("{amount} {currency} to buy the cards"), c->buy},
         {N_("{amount} {currency} a year"), c->total_year},
@@ -462,6 +463,8 @@ void tv_page_cost(const tv_page *page, const tv_cost *c)
                                       : N_("price of {date}: {source}"),
                              tv_arg_str("date", c->price_date),
                              tv_arg_str("source", c->price_source)));
+    for (size_t i = 0; i < c->n_notes; i++)
+        tv_page_text(page, TV_DIM, 2, c->notes[i]);
 }
 
 /* ---- lists ---- */

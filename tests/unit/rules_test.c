@@ -185,6 +185,15 @@ static void links_and_rings(void **state)
     assert_close(tv_rule_ring_s(8, 0, 12e9, 1e-6), 14e-6, 1e-12);
     assert_false(tv_rule_ring_s(1, 102e6, 12e9, 1e-6) > 0);
 
+    /* a step of 0.4 s: 10 GbE is twice that, InfiniBand a tenth */
+    tv_comm_bounds b = tv_rule_comm_bounds(0.4, 0.8);
+    assert_close(b.worst, 1 / 3.0, 1e-12);
+    assert_close(b.best, 0.5, 1e-12);
+    b = tv_rule_comm_bounds(0.4, 0.04);
+    assert_close(b.worst, 0.909, 1e-3);
+    assert_close(b.best, 1, 0);
+    assert_false(tv_rule_comm_bounds(0, 0.04).best > 0);
+
     tv_link_ratio r = tv_rule_link_ratio(600e9, true, 32e9, false); /* R077 */
     assert_close(r.one_way, 9.375, 1e-12);
     assert_close(r.headline, 18.75, 1e-12);
