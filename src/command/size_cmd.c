@@ -187,6 +187,10 @@ static const tv_err *on_all(size_run *s)
     TV_TRY(tv_market_cards(&s->market, &cards));
     tv_plan *plan = tv_new(a, tv_plan, 1);
     tv_search search = search_of(s);
+    tv_job *job = tv_new(a, tv_job, 1); /* the cards are judged by the batch that is shown */
+    *job = s->o->job;
+    job->batch = job->batch ? job->batch : 1;
+    search.job = job;
     const uint32_t count = gpus_of(s->o);
     search.devices = cards.v;
     search.n_devices = cards.n;

@@ -112,7 +112,7 @@ static tv_style headroom_style(const tv_choice *c)
 
 /* What is worth a column: nothing that no choice knows. */
 typedef struct shown_columns {
-    bool run, hour, each_run;
+    bool step, run, hour, each_run, bound;
 } shown_columns;
 
 static tv_fact work_per_s(const tv_time *t)
@@ -127,15 +127,21 @@ static void put_rate(tv_buf *b, double v)
     tv_put_short(b, v, 3);
 }
 
-static shown_columns columns_for(const tv_plan *plan, size_t n)
+/* Narrow pages leave out what the others imply. */
+#define WIDE 100
+
+static shown_columns columns_for(const tv_page *page, const tv_plan *plan, size_t n)
 {
-    shown_columns on = {0};
+    shown_columns on = {.bound = page->width >= WIDE};
     for (size_t i = 0; i < n; i++) {
         const tv_estimate *e = &plan->choices[i].estimate;
         on.run = on.run || e->time.run_s > 0;
         on.hour = on.hour || tv_known(e->cost.per_hour);
         on.each_run = on.each_run || tv_known(e->cost.per_run);
     }
+    const bool wide = page->width >= WIDE;
+    on.step = wide || !on.run;
+    on.hour = on.hour && (wide || !on.each_run);
     return on;
 }
 
@@ -153,7 +159,8 @@ static void add_choice(const tv_page *page, tv_table *t, shown_columns on, const
     tv_table_add(a, t, rank == 1 ? TV_BOLD : TV_PLAIN, tv_machine_line(a, &c->machine));
     tv_table_add(a, t, headroom_style(c), shown(a, tv_put_percent, share));
     tv_table_add(a, t, headroom_style(c), text(page, c->headroom));
-    tv_table_add(a, t, TV_PLAIN, known_or_dash(a, tv_put_seconds, e->time.step_s));
+    if (on.step)
+        tv_table_add(a, t, TV_PLAIN, known_or_dash(a, tv_put_seconds, e->time.step_s));
     tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_rate, work_per_s(&e->time)));
     if (on.run)
         tv_table_add(a, t, TV_PLAIN, known_or_dash(a, tv_put_seconds, run));
@@ -161,17 +168,19 @@ static void add_choice(const tv_page *page, tv_table *t, shown_columns on, const
         tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_money, e->cost.per_hour));
     if (on.each_run)
         tv_table_add(a, t, TV_PLAIN, known_or_dash(a, put_money, e->cost.per_run));
-    tv_table_add(a, t, TV_DIM, say(page, tv_bound_words(e->balance.bottleneck)));
+    if (on.bound)
+        tv_table_add(a, t, TV_DIM, say(page, tv_bound_words(e->balance.bottleneck)));
 }
 
 static size_t choice_columns(tv_column *columns, shown_columns on)
 {
     size_t n = 0;
     columns[n++] = (tv_column){NULL, true, false};
-    columns[n++] = (tv_column){N_("cards"), false, false};
+    columns[n++] = (tv_column){N_("cards"), false, true};
     columns[n++] = (tv_column){N_("memory"), true, false};
     columns[n++] = (tv_column){N_("headroom"), false, false};
-    columns[n++] = (tv_column){N_("step"), true, false};
+    if (on.step)
+        columns[n++] = (tv_column){N_("step"), true, false};
     columns[n++] = (tv_column){N_("per s"), true, false};
     if (on.run)
         columns[n++] = (tv_column){N_("run"), true, false};
@@ -179,7 +188,8 @@ static size_t choice_columns(tv_column *columns, shown_columns on)
         columns[n++] = (tv_column){N_("per h"), true, false};
     if (on.each_run)
         columns[n++] = (tv_column){N_("per run"), true, false};
-    columns[n++] = (tv_column){N_("held back by"), false, true};
+    if (on.bound)
+        columns[n++] = (tv_column){N_("held back by"), false, false};
     return n;
 }
 
@@ -211,7 +221,7 @@ static void put_choices(const tv_page *page, const tv_plan_view *view)
     if (limit == 0)
         return;
     tv_column columns[COLUMNS_MOST];
-    const shown_columns on = columns_for(plan, limit);
+    const shown_columns on = columns_for(page, plan, limit);
     tv_table t = {.columns = columns, .n_columns = choice_columns(columns, on)};
     for (size_t i = 0; i < limit; i++)
         add_choice(page, &t, on, &plan->choices[i], i + 1);

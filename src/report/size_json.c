@@ -192,7 +192,7 @@ static void put_memory(tv_json_out *w, tv_lang lang, const tv_memory *m)
     put_str(w, "peak_at", tv_text_in(w->b->a, lang, m->peak_at));
     put_word(w, "verdict", verdict_word(m->verdict));
     /* A job that does not fit at all has a largest batch: none. */
-    put_if(w, "max_batch", m->max_batch > 0 || m->verdict == TV_NO_FIT, m->max_batch);
+    put_if(w, "max_batch", m->max_batch > 0 || m->total_bytes > m->capacity_bytes, m->max_batch);
     put_known(w, "max_seq", m->max_seq);
     put_known(w, "kv_tokens", m->kv_tokens);
     put_known(w, "kv_bytes_per_token", m->kv_bytes_per_token);

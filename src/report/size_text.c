@@ -8,6 +8,8 @@
 #include "base/unit.h"
 
 #define BAR_CELLS 24
+/* A gain beyond this says only that nothing else takes time. */
+#define WHOLE_STEP 2.0
 
 /* ---- small pieces ---- */
 
@@ -244,6 +246,8 @@ static tv_text bound_text(tv_arena *a, const tv_estimate *est)
     const tv_balance *b = &est->balance;
     if (b->bottleneck == TV_BOUND_UNKNOWN)
         return TV_TEXT0("bound.unknown", N_("not enough is known about the card to say"));
+    if (b->gain_if_removed >= WHOLE_STEP)
+        return TV_TEXT0("bound.whole", N_("it is the step: all else hides behind it"));
     return TV_TEXT(a, "bound.gain", N_("if it cost nothing, {gain} more work per second"),
                    tv_arg_num("gain", TV_ARG_RATIO, b->gain_if_removed));
 }

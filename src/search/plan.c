@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Samples per optimizer step when nobody says: usual for fine-tuning on text, and for training on
  * images the size that the published recipes start from. */
@@ -49,7 +50,7 @@ const char *tv_goal_name(tv_goal goal)
 tv_text tv_search_headroom(const tv_memory *m)
 {
     const double share = m->capacity_bytes > 0 ? m->total_bytes / m->capacity_bytes : 1;
-    if (m->verdict == TV_NO_FIT)
+    if (!tv_search_holds(m))
         return TV_TEXT0("headroom.none", N_("does not run"));
     if (m->verdict == TV_TIGHT || share > ROOM_WELL)
         return TV_TEXT0("headroom.just", N_("just runs"));
@@ -65,15 +66,22 @@ static uint32_t effective_batch(const tv_search *s)
     return s->model->default_seq || s->job->seq ? EFFECTIVE_SEQUENCES : EFFECTIVE_IMAGES;
 }
 
+static uint32_t ranks_of(const tv_machine *m)
+{
+    return (m->gpus ? m->gpus : 1) * (m->nodes ? m->nodes : 1);
+}
+
 /* Shapes for n cards, in order of preference. Batch 0: still to be chosen. */
-static size_t shapes_for(const run *r, const tv_class_case *of, uint32_t ranks, tv_shape *shapes)
+static size_t shapes_for(const run *r, const tv_class_case *of, const tv_machine *machine,
+                         tv_shape *shapes)
 {
     const tv_job *asked = r->s->job, *job = &of->c.job;
+    const uint32_t ranks = ranks_of(machine);
     const uint32_t batch = asked->batch || r->trains ? asked->batch : job->batch;
     shapes[0] = (tv_shape){job->strategy, job->parallel.tp, batch, job->accum};
     if (!r->trains) {
         if (ranks > 1 && asked->parallel.tp <= 1 && r->s->model->heads > 0)
-            shapes[0].tp = of->gpus;
+            shapes[0].tp = machine->gpus;
         return 1;
     }
     if (ranks == 1 || asked->strategy != TV_STRATEGY_DEFAULT || asked->parallel.tp > 1)
@@ -93,33 +101,28 @@ static bool can_split(const run *r, uint32_t gpus)
     return heads >= gpus && fmod(heads, gpus) == 0;
 }
 
-static uint32_t ranks_of(const tv_machine *m)
-{
-    return (m->gpus ? m->gpus : 1) * (m->nodes ? m->nodes : 1);
-}
-
 /* The micro-batch: as stated, else the largest power of two that divides the step and leaves some
  * room, else the largest that fits. */
 static tv_memory fit_batch(run *r, const tv_class_case *of, tv_shape *shape, const tv_machine *m)
 {
     if (shape->batch)
-        return tv_space_memory(&r->space, of, shape, m->device);
+        return tv_space_memory(&r->space, of, shape, m);
     const uint32_t whole = effective_batch(r->s), ranks = ranks_of(m);
     tv_shape widest = {0};
     for (uint32_t batch = whole > ranks ? whole / ranks : 1; batch; batch /= 2) {
         shape->batch = batch;
         shape->accum = r->s->job->accum ? r->s->job->accum : whole / (batch * ranks);
         shape->accum = shape->accum ? shape->accum : 1;
-        const tv_memory memory = tv_space_memory(&r->space, of, shape, m->device);
+        const tv_memory memory = tv_space_memory(&r->space, of, shape, m);
         if (memory.verdict == TV_FITS && memory.total_bytes <= ROOM_WELL * memory.capacity_bytes)
             return memory;
-        if (memory.verdict != TV_NO_FIT && !widest.batch)
+        if (tv_search_holds(&memory) && !widest.batch)
             widest = *shape;
         if (batch == 1 && !widest.batch)
             return memory;
     }
     *shape = widest;
-    return tv_space_memory(&r->space, of, shape, m->device);
+    return tv_space_memory(&r->space, of, shape, m);
 }
 
 /* ---- one configuration ---- */
@@ -371,10 +374,10 @@ static verdict judge(run *r, const tv_device *d, uint32_t gpus, tv_choice *out)
                              "split", N_("its attention heads do not divide over so many cards"))};
     tv_shape shapes[2];
     tv_memory memory = {0};
-    const size_t n = shapes_for(r, of, ranks_of(&machine), shapes);
+    const size_t n = shapes_for(r, of, &machine, shapes);
     for (size_t i = 0; i < n; i++) {
         memory = fit_batch(r, of, &shapes[i], &machine);
-        if (memory.verdict == TV_NO_FIT)
+        if (!tv_search_holds(&memory))
             continue;
         fill_choice(r, of, &shapes[i], &machine, &memory, out);
         verdict v = {.chosen = true};
@@ -475,10 +478,11 @@ static const tv_class_case *class_on(run *r, const tv_device *d, uint32_t gpus, 
     return e ? NULL : of;
 }
 
-static void shape_on_one(const run *r, const tv_class_case *of, tv_shape *shape)
+static void shape_on_one(const run *r, const tv_class_case *of, const tv_machine *machine,
+                         tv_shape *shape)
 {
     tv_shape shapes[2];
-    (void)shapes_for(r, of, 1, shapes);
+    (void)shapes_for(r, of, machine, shapes);
     *shape = shapes[0];
     shape->batch = shape->batch ? shape->batch : 1;
 }
@@ -508,8 +512,8 @@ static void need_on_one(run *r, const tv_device *largest, tv_plan *plan)
         return;
     tv_shape shape;
     r->trains = tv_job_trains(&of->c.job);
-    shape_on_one(r, of, &shape);
-    plan->need = tv_space_memory(&r->space, of, &shape, largest);
+    shape_on_one(r, of, &machine, &shape);
+    plan->need = tv_space_memory(&r->space, of, &shape, &machine);
     plan->need_bytes = plan->need.total_bytes;
     plan->states_bytes = tv_search_states(r->space.scratch, &of->c);
     plan->question = question_of(r->space.a, r->s, &of->c.job);
@@ -534,13 +538,16 @@ static void add_remedies(run *r, const tv_device *d, tv_plan *plan)
     if (!of)
         return;
     tv_shape shape;
-    shape_on_one(r, of, &shape);
+    shape_on_one(r, of, machine, &shape);
     const tv_case c = tv_space_bind(of, &shape, machine);
-    tv_estimate now = {.memory = tv_space_memory(&r->space, of, &shape, d)};
+    tv_estimate now = {.memory = tv_space_memory(&r->space, of, &shape, machine)};
     tv_predict_time(r->space.a, &c, &now.memory, &now.time);
     tv_search_remedies(r->space.a, r->space.scratch, r->s, &c, &now, plan);
     plan->remedies_for = d;
 }
+
+/* As many as the first screen shows. */
+enum { finalists = 10 };
 
 /* The choices that are shown are walked in full, with the allocator. */
 static void refine(run *r, tv_choice *choice)
@@ -550,10 +557,28 @@ static void refine(run *r, tv_choice *choice)
     const tv_shape shape = {choice->job.strategy, choice->job.parallel.tp, choice->job.batch,
                             choice->job.accum};
     const tv_case c = tv_space_bind(of, &shape, &machine);
-    tv_memory m;
-    tv_predict_memory(r->space.a, r->space.scratch, &c, &m);
-    choice->estimate.memory = m;
-    choice->headroom = tv_search_headroom(&m);
+    tv_estimate *e = &choice->estimate;
+    tv_predict_memory(r->space.a, r->space.scratch, &c, &e->memory);
+    tv_predict_grades(r->space.a, &c, &e->memory, &e->time, &e->grades);
+    choice->headroom = tv_search_headroom(&e->memory);
+}
+
+/* A finalist that the full walk finds too large goes to the others that lost. */
+static void refine_finalists(run *r)
+{
+    for (size_t i = 0; i < r->choices.n && i < finalists;) {
+        tv_choice *c = &r->choices.v[i];
+        refine(r, c);
+        if (tv_search_holds(&c->estimate.memory)) {
+            i++;
+            continue;
+        }
+        const tv_memory *m = &c->estimate.memory;
+        reject(r, c->machine.device, c->machine.gpus, vram_reason(r->space.a, m, c->machine.gpus),
+               m->total_bytes - m->capacity_bytes);
+        r->choices.n--;
+        memmove(c, c + 1, (r->choices.n - i) * sizeof *c);
+    }
 }
 
 /* A plan without mixed precision on a card that has it says what it would give. */
@@ -605,8 +630,6 @@ static void mark_choices(run *r)
     }
 }
 
-enum { finalists = 5 };
-
 static run start(tv_arena *a, tv_arena *scratch, const tv_search *s)
 {
     return (run){.space = {.a = a, .scratch = scratch, .s = s, .job = *s->job}, .s = s};
@@ -625,8 +648,7 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
         consider(&r, s->devices[i]);
     if (r.choices.n)
         qsort(r.choices.v, r.choices.n, sizeof *r.choices.v, better_first);
-    for (size_t i = 0; i < r.choices.n && i < finalists; i++)
-        refine(&r, &r.choices.v[i]);
+    refine_finalists(&r);
     mark_choices(&r);
     if (r.rejected.n)
         qsort(r.rejected.v, r.rejected.n, sizeof *r.rejected.v, nearest_first);
@@ -653,12 +675,12 @@ const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s, 
         return r.first;
     r.trains = tv_job_trains(&of->c.job);
     tv_shape shapes[2];
-    const size_t n = shapes_for(&r, of, ranks_of(&machine), shapes);
+    const size_t n = shapes_for(&r, of, &machine, shapes);
     for (size_t i = 0; i < n; i++) {
         /* One configuration is shown as asked: an unsaid batch is the resolved default. */
         shapes[i].batch = shapes[i].batch ? shapes[i].batch : of->c.job.batch;
-        const tv_memory memory = tv_space_memory(&r.space, of, &shapes[i], d);
-        if (memory.verdict == TV_NO_FIT && i + 1 < n)
+        const tv_memory memory = tv_space_memory(&r.space, of, &shapes[i], &machine);
+        if (!tv_search_holds(&memory) && i + 1 < n)
             continue;
         fill_choice(&r, of, &shapes[i], &machine, &memory, out);
         return NULL;

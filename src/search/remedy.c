@@ -74,8 +74,8 @@ static bool try_change(remedies *r, const changed *to)
     if (!o.known)
         return false;
     const double slowdown = r->now_s_per_sample > 0 ? o.s_per_sample / r->now_s_per_sample : 0;
-    add(r, to->what, o.memory.total_bytes, slowdown, o.memory.verdict != TV_NO_FIT);
-    return o.memory.verdict != TV_NO_FIT;
+    add(r, to->what, o.memory.total_bytes, slowdown, tv_search_holds(&o.memory));
+    return tv_search_holds(&o.memory);
 }
 
 static bool says(const remedies *r, changed *to, const char *id, const char *msgid)
@@ -234,10 +234,10 @@ static void try_batch(remedies *r)
         with_batch(r, &to, batch / by);
         const bool last = batch % (by * 2) != 0 || by * 2 > batch;
         const outcome o = predict(r, &to);
-        if (!o.known || (o.memory.verdict == TV_NO_FIT && !last))
+        if (!o.known || (!tv_search_holds(&o.memory) && !last))
             continue;
         const double slowdown = r->now_s_per_sample > 0 ? o.s_per_sample / r->now_s_per_sample : 0;
-        add(r, to.what, o.memory.total_bytes, slowdown, o.memory.verdict != TV_NO_FIT);
+        add(r, to.what, o.memory.total_bytes, slowdown, tv_search_holds(&o.memory));
         return;
     }
 }
@@ -318,7 +318,7 @@ static void try_together(remedies *r, const change *changes, size_t n)
         tv_puts(&names, names.n ? " " : "");
         tv_put(&names, to.option);
         const outcome o = predict(r, &to);
-        if (!o.known || o.memory.verdict == TV_NO_FIT)
+        if (!o.known || !tv_search_holds(&o.memory))
             continue;
         const double slowdown = r->now_s_per_sample > 0 ? o.s_per_sample / r->now_s_per_sample : 0;
         add(r,

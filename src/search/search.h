@@ -56,6 +56,13 @@ double tv_search_max_seq(tv_arena *scratch, const tv_case *c);
 /* Weights, gradients and optimizer states of the whole job, wherever they lie. */
 double tv_search_states(tv_arena *scratch, const tv_case *c);
 
+/* Is the estimate itself within the card? A plan proposes nothing less, though a job whose lower
+ * bound is within may run. */
+static inline bool tv_search_holds(const tv_memory *m)
+{
+    return m->capacity_bytes > 0 && m->total_bytes <= m->capacity_bytes;
+}
+
 /* "just runs", "runs well", "room to spare" (thresholds in docs/commands/plan.md). */
 tv_text tv_search_headroom(const tv_memory *m);
 

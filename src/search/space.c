@@ -20,16 +20,13 @@ const tv_class_case *tv_space_case(tv_space *space, const tv_machine *machine)
 {
     for (size_t i = 0; i < space->cases.n; i++) {
         const tv_class_case *k = space->cases.v[i];
-        if (k->gpus == machine->gpus && k->link == machine->intra.kind &&
-            same_class(k->like, machine->device))
+        if (same_class(k->like, machine->device))
             return k;
     }
     tv_class_case *made = tv_new(space->a, tv_class_case, 1);
     tv_machine *kept = tv_new(space->a, tv_machine, 1);
     *kept = *machine;
     made->like = machine->device;
-    made->gpus = machine->gpus;
-    made->link = machine->intra.kind;
     made->e =
         tv_predict_case(space->a, space->s->model, &space->job, kept, space->s->dataset, &made->c);
     *tv_push(space->a, &space->cases) = made;
@@ -62,21 +59,23 @@ static bool same_need(const tv_case *x, const tv_case *y)
     return p->param == q->param && p->base == q->base && p->compute == q->compute &&
            p->stream == q->stream && p->state == q->state && p->kv == q->kv &&
            p->autocast == q->autocast && x->setting.kernel == y->setting.kernel &&
-           x->machine->gpus == y->machine->gpus &&
            large_workspace == (y->machine->device->compute_capability == 90);
 }
 
 static const tv_class_memory *class_memory(tv_space *space, const tv_class_case *of,
-                                           const tv_shape *shape)
+                                           const tv_shape *shape, const tv_machine *machine)
 {
     for (size_t i = 0; i < space->memories.n; i++) {
         const tv_class_memory *k = space->memories.v[i];
-        if (same_shape(&k->shape, shape) && (k->of == of || same_need(&k->of->c, &of->c)))
+        if (k->gpus == machine->gpus && k->nodes == machine->nodes &&
+            same_shape(&k->shape, shape) && (k->of == of || same_need(&k->of->c, &of->c)))
             return k;
     }
     tv_class_memory *made = tv_new(space->a, tv_class_memory, 1);
-    const tv_case c = tv_space_bind(of, shape, of->c.machine);
+    const tv_case c = tv_space_bind(of, shape, machine);
     made->of = of;
+    made->gpus = machine->gpus;
+    made->nodes = machine->nodes;
     made->shape = *shape;
     made->walk = tv_memory_quick_walk(space->scratch, &c);
     *tv_push(space->a, &space->memories) = made;
@@ -84,12 +83,10 @@ static const tv_class_memory *class_memory(tv_space *space, const tv_class_case 
 }
 
 tv_memory tv_space_memory(tv_space *space, const tv_class_case *of, const tv_shape *shape,
-                          const tv_device *device)
+                          const tv_machine *machine)
 {
-    const tv_class_memory *known = class_memory(space, of, shape);
-    tv_machine machine = *of->c.machine;
-    machine.device = device;
-    const tv_case c = tv_space_bind(of, shape, &machine);
+    const tv_class_memory *known = class_memory(space, of, shape, machine);
+    const tv_case c = tv_space_bind(of, shape, machine);
     tv_memory m;
     tv_memory_from_walk(space->a, &c, &known->walk, &m);
     return m;

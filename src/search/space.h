@@ -9,9 +9,7 @@
 /* A resolved case, and the cards that it stands for. */
 typedef struct tv_class_case {
     const tv_device *like; /* any card of the class */
-    uint32_t gpus;
-    tv_link_kind link;
-    const tv_err *e; /* the class cannot run the job */
+    const tv_err *e;       /* the class cannot run the job */
     tv_case c;
 } tv_class_case;
 
@@ -25,6 +23,7 @@ typedef struct tv_shape {
 
 typedef struct tv_class_memory {
     const tv_class_case *of;
+    uint32_t gpus, nodes;
     tv_shape shape;
     tv_walk walk;
 } tv_class_memory;
@@ -44,12 +43,13 @@ typedef struct tv_space {
     } memories;
 } tv_space;
 
-/* The case of a card's class for so many cards. */
+/* The case of a card's class. The number of cards does not enter: it comes with tv_space_bind. */
 const tv_class_case *tv_space_case(tv_space *space, const tv_machine *machine);
 
-/* The memory of a shape on a machine: the class's prediction, judged by this card's size. */
+/* The memory of a shape on a machine: the class's prediction, judged by this card's size and links.
+ */
 tv_memory tv_space_memory(tv_space *space, const tv_class_case *of, const tv_shape *shape,
-                          const tv_device *device);
+                          const tv_machine *machine);
 
 /* The class's case as it runs in this shape on this machine. */
 tv_case tv_space_bind(const tv_class_case *of, const tv_shape *shape, const tv_machine *machine);
