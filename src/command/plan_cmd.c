@@ -89,7 +89,9 @@ static tv_search search_of(plan_run *p, const tv_job *job)
 static void stage(plan_run *p, const char *name, const tv_job *job)
 {
     tv_plan *plan = tv_new(p->r->a, tv_plan, 1);
-    const tv_search search = search_of(p, job);
+    tv_search search = search_of(p, job);
+    search.deadline_s = 0; /* the limits are the training run's */
+    search.budget = 0;
     if (tv_search_plan(p->r->a, p->scratch, &search, plan) || !plan->n_choices)
         return;
     p->stages[p->n_stages++] = (tv_stage_pick){name, &plan->choices[0]};

@@ -2,6 +2,8 @@
  * --gpu the need and the cards that hold it. */
 #include "command.h"
 
+#include <math.h>
+
 #include "job_options.h"
 #include "market.h"
 #include "model_arg.h"
@@ -138,6 +140,20 @@ static void add_remedies(size_run *s, const tv_device *d, const tv_estimate *est
     view->n_remedies = plan.n_remedies;
 }
 
+/* What is said of the group holds for every member: the bounds are the widest. */
+static void widen(tv_estimate *e, const tv_estimate *const *members, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const tv_estimate *m = members[i];
+        e->memory.low_bytes = fmin(e->memory.low_bytes, m->memory.low_bytes);
+        e->memory.high_bytes = fmax(e->memory.high_bytes, m->memory.high_bytes);
+        if (!tv_known(e->time.step_s) || !tv_known(m->time.step_s))
+            continue;
+        e->time.step_s.lo = fmin(e->time.step_s.lo, m->time.step_s.lo);
+        e->time.step_s.hi = fmax(e->time.step_s.hi, m->time.step_s.hi);
+    }
+}
+
 static const tv_err *on_group(size_run *s, tv_found found, tv_size_view *view)
 {
     const size_t n = tv_found_count(found);
@@ -156,9 +172,15 @@ static const tv_err *on_group(size_run *s, tv_found found, tv_size_view *view)
         if (!view->estimate || one->memory.total_bytes > view->estimate->memory.total_bytes)
             view->estimate = one;
     }
+    if (!view->estimate)
+        return first;
+    tv_estimate *all = tv_new(s->r->a, tv_estimate, 1);
+    *all = *view->estimate;
+    widen(all, members, view->n_members);
+    view->estimate = all;
     view->group = found.group;
     view->members = members;
-    return view->estimate ? NULL : first;
+    return NULL;
 }
 
 static const tv_err *on_card(size_run *s)

@@ -85,12 +85,17 @@ static void put_answer(const tv_page *page, const tv_plan_view *view)
     tv_page_text(page, TV_BOLD, 0, plan->question);
     if (plan->n_choices == 0) {
         tv_putc(page->b, '\n');
-        tv_page_text(page, TV_RED, 2,
-                     TV_TEXT(a, "plan.none",
-                             N_("no card or group of up to {gpus} cards holds this job as asked; "
-                                "on one card it needs {need}"),
-                             tv_arg_num("gpus", TV_ARG_NUMBER, 8),
-                             tv_arg_num("need", TV_ARG_MEMORY, plan->need_bytes)));
+        tv_page_text(
+            page, TV_RED, 2,
+            plan->most_gpus <= 1
+                ? TV_TEXT(a, "plan.none.one",
+                          N_("no single card holds this job as asked: it needs {need}"),
+                          tv_arg_num("need", TV_ARG_MEMORY, plan->need_bytes))
+                : TV_TEXT(a, "plan.none",
+                          N_("no card, and no {gpus} of them, holds this job as asked; on one "
+                             "card it needs {need}"),
+                          tv_arg_num("gpus", TV_ARG_NUMBER, plan->most_gpus),
+                          tv_arg_num("need", TV_ARG_MEMORY, plan->need_bytes)));
         return;
     }
     const tv_choice *best = &plan->choices[0];

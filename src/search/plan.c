@@ -630,6 +630,12 @@ static void mark_choices(run *r)
     }
 }
 
+static void rank(run *r)
+{
+    if (r->choices.n)
+        qsort(r->choices.v, r->choices.n, sizeof *r->choices.v, better_first);
+}
+
 static run start(tv_arena *a, tv_arena *scratch, const tv_search *s)
 {
     return (run){.space = {.a = a, .scratch = scratch, .s = s, .job = *s->job}, .s = s};
@@ -638,7 +644,7 @@ static run start(tv_arena *a, tv_arena *scratch, const tv_search *s)
 const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s, tv_plan *plan)
 {
     run r = start(a, scratch, s);
-    *plan = (tv_plan){.sharding = 1};
+    *plan = (tv_plan){.sharding = 1, .most_gpus = s->n_counts ? s->counts[s->n_counts - 1] : 0};
     const tv_device *largest = largest_card(&r);
     if (largest)
         need_on_one(&r, largest, plan);
@@ -646,9 +652,9 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
         return r.first;
     for (size_t i = 0; i < s->n_devices; i++)
         consider(&r, s->devices[i]);
-    if (r.choices.n)
-        qsort(r.choices.v, r.choices.n, sizeof *r.choices.v, better_first);
+    rank(&r);
     refine_finalists(&r);
+    rank(&r); /* the full walk may have turned a sure one into a tight one */
     mark_choices(&r);
     if (r.rejected.n)
         qsort(r.rejected.v, r.rejected.n, sizeof *r.rejected.v, nearest_first);
