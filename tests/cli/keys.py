@@ -1,4 +1,4 @@
-"""Prints the names in a JSON document with the kind of each value, one a line: what scripts rely on."""
+"""Prints the names in a JSON document with the kind of each value: what scripts rely on."""
 import json
 import sys
 
