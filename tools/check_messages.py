@@ -2,8 +2,8 @@
 the same {arguments}, and nothing stands there that the sources do not say.
 
 check_messages.py [--new] [--tolerate]
---new prints entries for what is missing, ready to translate; with --tolerate what is missing is
-only counted."""
+--new prints entries for what is missing, ready to translate; with --tolerate what is missing or
+stale is only counted."""
 import re
 import sys
 
@@ -101,6 +101,11 @@ def main():
         print(f"{len(missing)} texts are not translated yet")
         missing = []
     wrong += [f"{place}: not translated: {quoted(msgid)}" for place, msgid in missing]
+    stale = [msgid for msgid in entries if msgid not in said]
+    if "--tolerate" in sys.argv:
+        print(f"{len(stale)} translations are of texts that nobody says any more")
+        for msgid in stale:
+            del entries[msgid]
     for msgid, translation in entries.items():
         if msgid not in said:
             wrong.append(f"{PO}: nobody says {quoted(msgid)}")

@@ -21,6 +21,7 @@ typedef struct deferred {
 struct tv_arena {
     block *top;
     deferred *later;
+    deferred unlisted; /* what tv_defer is about to put on the list */
     jmp_buf *landing;
     size_t budget;
     size_t total;
@@ -59,6 +60,9 @@ void tv_arena_guard(tv_arena *a, jmp_buf *landing)
 
 static _Noreturn void spent(tv_arena *a, int why)
 {
+    if (a->unlisted.run)
+        a->unlisted.run(a->unlisted.what);
+    a->unlisted = (deferred){0};
     if (a->landing)
         longjmp(*a->landing, why);
     abort();
@@ -129,7 +133,10 @@ void *tv_grow(tv_arena *a, const void *old, size_t used, size_t *cap, size_t siz
 
 void tv_defer(tv_arena *a, void (*run)(void *), void *what)
 {
+    /* Where there is no room for the entry, what it would have closed is closed at once. */
+    a->unlisted = (deferred){.run = run, .what = what};
     deferred *d = tv_new(a, deferred, 1);
+    a->unlisted = (deferred){0};
     d->next = a->later;
     d->run = run;
     d->what = what;

@@ -88,30 +88,54 @@ static void older_callers_are_served(void **state)
     trivet_reply_free(reply);
 }
 
-/* The k-th allocation fails, for every k until the request gets through: each time a clean end. */
+/* One request whose k-th allocation fails: a clean end, and true once k is beyond the last. */
+static bool ends_cleanly(const char *const *words, uint64_t k)
+{
+    trivet_options options;
+    trivet_defaults(&options);
+    tv_arena *a = test_arena();
+    tv_arena_fail_at(a, k);
+    trivet_reply *reply = NULL;
+    const int status = tv_door_run(a, &options, count_words(words), words, &reply);
+    if (status != 0 && reply) {
+        assert_int_equal(status, TV_LIMIT);
+        assert_int_equal(trivet_reply_out_size(reply), 0);
+        assert_true(tv_str_starts(tv_str_of(trivet_reply_err(reply)), TV_S("trivet: ")));
+    } else if (status != 0) {
+        assert_int_equal(status, TV_SYSTEM);
+    }
+    trivet_reply_free(reply);
+    return status == 0;
+}
+
+/* The k-th allocation fails, for every k until the request gets through. */
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
     for (size_t i = 0; tv_commands[i]; i++) {
-        const char *const words[] = {"trivet", tv_commands[i]->name, "--help", "--lang", "zh"};
-        trivet_options options;
-        trivet_defaults(&options);
-        bool through = false;
-        for (uint64_t k = 1; !through; k++) {
-            assert_true(k < 100000);
-            tv_arena *a = test_arena();
-            tv_arena_fail_at(a, k);
-            trivet_reply *reply = NULL;
-            const int status = tv_door_run(a, &options, 5, words, &reply);
-            through = status == 0;
-            if (!through && reply) {
-                assert_int_equal(status, TV_LIMIT);
-                assert_int_equal(trivet_reply_out_size(reply), 0);
-                assert_true(tv_str_starts(tv_str_of(trivet_reply_err(reply)), TV_S("trivet: ")));
-            } else if (!through) {
-                assert_int_equal(status, TV_SYSTEM);
-            }
-            trivet_reply_free(reply);
+        const char *const words[6] = {"trivet", tv_commands[i]->name, "--help", "--lang", "zh"};
+        uint64_t k = 1;
+        while (!ends_cleanly(words, k))
+            assert_true(++k < 100000);
+    }
+}
+
+/* Requests that read files, the catalogue and a model: every early allocation, then each that is
+ * an eighth further on (there are many thousands). */
+static void long_requests_end_cleanly_too(void **state)
+{
+    (void)state;
+    static const char *const requests[][6] = {
+        {"trivet", "models"},
+        {"trivet", "size", "bert-base", "--gpu", "rtx-4090"},
+        {"trivet", "size", "examples/small-net.json", "--gpu", "rtx-4090"},
+        {"trivet", "plan", "examples/small-net.json", "--json"},
+    };
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        uint64_t k = 1;
+        while (!ends_cleanly(requests[i], k)) {
+            k += 1 + k / 8;
+            assert_true(k < 1000000000);
         }
     }
 }
@@ -161,6 +185,7 @@ int main(void)
         cmocka_unit_test(the_locale_chooses_the_language),
         cmocka_unit_test(older_callers_are_served),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(long_requests_end_cleanly_too),
         cmocka_unit_test(a_small_budget_is_a_limit),
         cmocka_unit_test(commands_are_complete),
     };
