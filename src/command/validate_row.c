@@ -286,13 +286,13 @@ static bool figure(reading *r, tv_want *want)
     return false;
 }
 
-/* Cards that hold one layer range each and work in turn: as fast as one card, and together as
- * full; so one card stands for them. Training that way is not modelled. */
+/* Serving with layers on several cards that work in turn: as fast as one card, and together as
+ * full; so one card stands for them. Training that way is a pipeline and is predicted as one. */
 static void layers_in_turn(reading *r, tv_want *want)
 {
-    if (want->job.parallel.pp < 2)
+    if (want->job.parallel.pp < 2 || want->job.task != TV_TASK_INFER)
         return;
-    if (want->job.task != TV_TASK_INFER || want->job.parallel.tp > 1) {
+    if (want->job.parallel.tp > 1) {
         r->reason = TV_S(N_("layers split over cards are not modelled"));
         return;
     }
