@@ -51,6 +51,27 @@ def rate(dev, dtype):
     return fl[DTYPES[dtype][0]]
 
 
+# Picojoules a FLOP costs the whole board while its math units run without pause, by compute
+# capability: the same table stands in src/predict/efficiency.c with its reasons.
+PJ_32 = ((89, 9.3), (80, 14.4), (0, 20.5))
+PJ_16 = ((120, 1.0), (100, 0.45), (90, 0.75), (89, 1.1), (86, 1.7), (80, 1.3), (0, 2.5))
+
+
+def sustained(dev, dtype):
+    """Share of the peak that the board's power feeds for long."""
+    cc, _ = key(dev)
+    if not cc or not dev['tdp_w']:
+        return 1.0
+    cls = DTYPES[dtype][3]
+    steps = PJ_32 if cls == '32' else PJ_16
+    need = next(pj for least, pj in steps if cc >= least) * {'8': 0.5, '4': 0.25}.get(cls, 1)
+    return min(1.0, dev['tdp_w'] / rate(dev, dtype) * 1e12 / need)
+
+
+def math_s(flop, dev, dtype):
+    return flop / (rate(dev, dtype) * sustained(dev, dtype))
+
+
 def key(dev):
     """Which tables a card reads: its compute capability, or the architecture's name."""
     if dev['compute_capability']:
@@ -97,4 +118,4 @@ def gemm_sol(x):
     flop = 2.0 * x['b'] * x['m'] * x['n'] * x['k']
     out = 2 if act < 2 else act
     byts = x['b'] * (x['m'] * x['k'] * act + x['k'] * x['n'] * wgt + x['m'] * x['n'] * out)
-    return flop / rate(x['dev'], x['dtype']), byts / x['dev']['mem_bw_Bps']
+    return math_s(flop, x['dev'], x['dtype']), byts / x['dev']['mem_bw_Bps']

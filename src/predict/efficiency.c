@@ -18,6 +18,8 @@ static int distance(const tv_op_table *t, tv_width width, const tv_device *d)
         return tv_str_is(d->arch, t->arch) ? far : far + 100000;
     if (d->compute_capability == 0) /* another maker: Ampere's table stands in */
         return far + 500 + abs(t->compute_capability - 80);
+    if (t->fed < 0.6 && t->compute_capability != d->compute_capability)
+        far += 20; /* a throttled card says little about others */
     const int apart = abs(t->compute_capability - d->compute_capability);
     return far + (apart <= 1 || (apart <= 3 && d->compute_capability > 100) ? apart : 10 + apart);
 }
@@ -83,33 +85,34 @@ static double interpolate(const tv_op_table *t, const place at[3])
 
 /* ---- power ---- */
 
-/* Picojoules that a FLOP costs the whole board when its math units run without pause, by
- * generation: 12-16 nm, 7-8 nm, 4-5 nm. fp32 of the first row is what T4's 70 W allowed
- * (NeuSight, 0.42 of peak); the others scale with the process. Assumed, see docs/model.md. */
-static double pj_needed(const tv_device *d, tv_width width)
+/* Picojoules that a FLOP costs the whole board while its math units run without pause. Derived
+ * from the share of the peak that power-limited calibrate cards reached: fp32 T4 0.42 at 70 W,
+ * V100 PCIe 0.86, A100 PCIe 0.89 at 250 W; later fp32 scaled with the process. Tensor units: A100
+ * 0.87-0.93 at 400 W, H100 0.74-0.85 at 700 W, B200 0.65-0.76 at 1000 W; Turing, GA102 and Ada are
+ * assumed (docs/model.md, "power"). */
+typedef struct energy {
+    int from_capability;
+    double pj;
+} energy;
+
+static const energy wide_energy[] = {{89, 9.3}, {80, 14.4}, {0, 20.5}};
+static const energy tensor_energy[] = {{120, 1.0}, {100, 0.45}, {90, 0.75}, {89, 1.1},
+                                       {86, 1.7},  {80, 1.3},   {0, 2.5}};
+
+static double pj_needed(int capability, tv_width width)
 {
-    static const double wide[3] = {20.5, 12.0, 9.3};
-    static const double tensor[3] = {2.5, 1.7, 1.1};
-    const int cc = d->compute_capability;
-    const int row = cc < 80 ? 0 : cc < 89 ? 1 : 2;
-    const double scale = width == TV_WIDTH_8 ? 0.5 : width == TV_WIDTH_4 ? 0.25 : 1;
-    return (width == TV_WIDTH_32 ? wide[row] : tensor[row]) * scale;
+    const energy *e = width == TV_WIDTH_32 ? wide_energy : tensor_energy;
+    while (capability < e->from_capability)
+        e++;
+    return e->pj * (width == TV_WIDTH_8 ? 0.5 : width == TV_WIDTH_4 ? 0.25 : 1);
 }
 
 double tv_efficiency_sustained(const tv_device *device, tv_width width, double peak_flops)
 {
-    if (device->compute_capability == 0 || !tv_known(device->board_w) || peak_flops <= 0)
+    const int capability = device->compute_capability;
+    if (capability == 0 || !tv_known(device->board_w) || peak_flops <= 0)
         return 1;
-    return fmin(1, device->board_w.v / peak_flops * 1e12 / pj_needed(device, width));
-}
-
-/* Share of its generation's table that this card's power budget leaves. */
-static double power_ratio(const tv_op_table *t, tv_width width, const tv_device *d, double peak)
-{
-    if (width != t->width || t->arch || t->pj_per_flop <= 0 || peak <= 0)
-        return tv_efficiency_sustained(d, width, peak);
-    const double of_table = fmin(1, (double)t->pj_per_flop / pj_needed(d, width));
-    return fmin(1, tv_efficiency_sustained(d, width, peak) / of_table);
+    return fmin(1, device->board_w.v / peak_flops * 1e12 / pj_needed(capability, width));
 }
 
 /* ---- doors ---- */
@@ -126,7 +129,7 @@ static double foreign_ratio(const tv_device *d)
     return fmin(1.1, fmax(0.4, d->measured_bf16_flops.v / peak / 0.87));
 }
 
-tv_util tv_efficiency(tv_table_kind kind, tv_width width, const tv_device *device, double peak,
+tv_util tv_efficiency(tv_table_kind kind, tv_width width, const tv_device *device,
                       const double shape[3])
 {
     const found f = nearest(kind, width, device);
@@ -139,14 +142,13 @@ tv_util tv_efficiency(tv_table_kind kind, tv_width width, const tv_device *devic
         outside = outside || at[i].outside;
     }
     tv_util u = {.u = interpolate(f.table, at), .tier = TV_TIER_INTERPOLATED};
-    u.spread = (double)f.table->spread;
+    u.floor_s = f.table->floor_s;
+    u.spread = f.table->spread;
     if (outside)
         u.tier = TV_TIER_EXTRAPOLATED, u.spread = hypot(u.spread, 0.15);
     if (f.far >= 5)
         u.tier = TV_TIER_PRIOR, u.spread = hypot(u.spread, f.far >= 500 ? 0.3 : 0.15);
     const bool math = kind == TV_TABLE_GEMM || kind == TV_TABLE_PREFILL || kind == TV_TABLE_CONV;
-    if (math)
-        u.u *= power_ratio(f.table, width, device, peak);
     if (math && f.far >= 500 && !f.table->arch)
         u.u *= foreign_ratio(device);
     u.u = fmin(u.u, 1.2);

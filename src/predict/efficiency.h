@@ -41,7 +41,8 @@ typedef struct tv_op_table {
     tv_op_axis axis[3];
     const short *log_util; /* 1000·ln(utilisation) */
     double spread;         /* relative, one sigma, of a shape that was not in the fit */
-    double pj_per_flop;    /* board watts per peak rate of the cards it was fitted on */
+    double floor_s;        /* what the smallest kernels of the group took */
+    double fed;            /* sustained share of the peak of the cards behind it */
     unsigned rows;         /* measurements behind it */
 } tv_op_table;
 
@@ -50,14 +51,14 @@ extern const size_t tv_op_table_count;
 
 /* A share of the ideal with its pedigree. */
 typedef struct tv_util {
-    double u;
+    double u;       /* of the ideal time at the sustained rate ... */
+    double floor_s; /* ... to which this is added */
     tv_tier tier;
     double spread;
 } tv_util;
 
-/* Utilisation of a kind at a shape (up to three coordinates, not yet logarithms); peak: the rate
- * that the card's power budget is weighed against. */
-tv_util tv_efficiency(tv_table_kind kind, tv_width width, const tv_device *device, double peak,
+/* Utilisation of a kind at a shape (up to three coordinates, not yet logarithms). */
+tv_util tv_efficiency(tv_table_kind kind, tv_width width, const tv_device *device,
                       const double shape[3]);
 
 /* Share of a peak rate that the board's power budget can feed for long. */

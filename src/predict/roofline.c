@@ -92,15 +92,15 @@ static kernel_time run(const kernel *k, const tv_device *d, double peak)
 {
     kernel_time t = {0};
     const double bandwidth = d->mem_bytes_per_s.v;
-    t.math_s = k->flop > 0 && peak > 0 ? k->flop / peak : 0;
+    const double fed = tv_efficiency_sustained(d, k->width, peak);
+    t.math_s = k->flop > 0 && peak > 0 ? k->flop / (peak * fed) : 0;
     t.stream_s = bandwidth > 0 ? k->bytes / bandwidth : 0;
     const double ideal = fmax(t.math_s, t.stream_s);
     if (ideal <= 0)
         return t;
-    const tv_util u = tv_efficiency(k->table, k->width, d, peak, k->shape);
-    /* A table never reaches above the roof of the side that binds by more than its noise. */
+    const tv_util u = tv_efficiency(k->table, k->width, d, k->shape);
     const double share = u.u * (k->factor > 0 ? k->factor : 1);
-    t.s = fmax(kernel_floor_s, ideal / fmax(share, 1e-3));
+    t.s = fmax(kernel_floor_s, u.floor_s) + ideal / fmax(share, 1e-3);
     t.tier = u.tier;
     t.spread = u.spread;
     return t;
