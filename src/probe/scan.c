@@ -18,6 +18,10 @@
 /* Files between two doublings of the stride: 16 doublings stay under TV_LIMIT_SCAN_FILES. */
 #define SCAN_STRIDE_FILES (TV_LIMIT_SCAN_FILES / 16)
 
+/* On a slow disk taking sizes would eat the time for the names: each half second doubles the
+ * stride as well. */
+#define SCAN_STRIDE_SECONDS 0.5
+
 /* Names between two looks at the clock. */
 #define SCAN_TICK 256
 
@@ -63,10 +67,11 @@ typedef struct scan {
     double named[TV_CODEC_COUNT];  /* files by extension */
     double opened[TV_CODEC_COUNT]; /* of them, files whose first bytes were looked at */
     double found[TV_CODEC_COUNT][TV_CODEC_COUNT];
-    double level_folders[LEVELS], level_files[LEVELS];
+    double level_folders[LEVELS], level_files[LEVELS], level_below[LEVELS];
     double stride;
     size_t left_in_stride;
     double start_s;
+    double widen_s; /* when the stride doubles next */
     double unreadable;
     tv_str unreadable_first;
     open_folder *handle;
@@ -91,6 +96,10 @@ static double elapsed_s(const scan *s)
 static void tick(scan *s)
 {
     const double gone = elapsed_s(s);
+    if (gone > s->widen_s) {
+        s->widen_s = gone + SCAN_STRIDE_SECONDS;
+        s->stride *= 2;
+    }
     if (gone > TV_SCAN_SECONDS || s->names >= TV_LIMIT_SCAN_NAMES)
         s->stopped = true;
     if (s->r->progress &&
@@ -149,8 +158,14 @@ static void add_file(scan *s, int at, const char *name, const struct stat *known
 
 /* ---- one folder ---- */
 
+static size_t level_of(const folder *f)
+{
+    return f->level < LEVELS ? f->level : LEVELS - 1;
+}
+
 static void add_folder(scan *s, const folder *parent, const char *name)
 {
+    s->level_below[level_of(parent)]++;
     const tv_str path =
         tv_str_join(s->a, tv_str_join(s->a, tv_str_of(parent->path), TV_S("/")), tv_str_of(name));
     *tv_push(s->a, &s->folders) = (folder){tv_cstr(s->a, path), parent->level + 1};
@@ -187,7 +202,7 @@ static void add_entry(scan *s, const folder *f, int at, const struct dirent *ent
 
 static void read_folder(scan *s, folder f)
 {
-    const size_t level = f.level < LEVELS ? f.level : LEVELS - 1;
+    const size_t level = level_of(&f);
     const double before = s->names;
     s->handle->d = opendir(f.path);
     if (!s->handle->d) {
@@ -217,17 +232,24 @@ static void read_tree(scan *s)
 
 /* ---- the sum ---- */
 
-/* Files in the folders that were met but not read: as many as in those of their level, else as in
- * those of the level above. */
+/* Files in a folder of a level: the mean of those that were read, else of the level above. */
+static double files_in_one(const scan *s, size_t level)
+{
+    while (level && !(s->level_folders[level] > 0))
+        level--;
+    return s->level_folders[level] > 0 ? s->level_files[level] / s->level_folders[level] : 0;
+}
+
+/* Files in the folders that were met but not read, and in the folders that they hold in turn if
+ * they are like their siblings; deeper ones are not foreseen. */
 static double files_unread(const scan *s)
 {
     double files = 0;
     for (size_t i = s->next; i < s->folders.n; i++) {
-        size_t level = s->folders.v[i].level < LEVELS ? s->folders.v[i].level : LEVELS - 1;
-        while (level && !(s->level_folders[level] > 0))
-            level--;
-        if (s->level_folders[level] > 0)
-            files += s->level_files[level] / s->level_folders[level];
+        const size_t level = level_of(&s->folders.v[i]);
+        files += files_in_one(s, level);
+        if (level + 1 < LEVELS && s->level_folders[level] > 0)
+            files += s->level_below[level] / s->level_folders[level] * files_in_one(s, level + 1);
     }
     return files;
 }
@@ -414,7 +436,8 @@ static const tv_err *scan_path(scan *s, tv_str path)
 const tv_err *tv_probe_dataset(tv_request *r, tv_str dir, tv_dataset *out)
 {
     *out = (tv_dataset){.path = tv_str_copy(r->a, dir), .scanned = true};
-    scan s = {.r = r, .stride = 1, .left_in_stride = SCAN_STRIDE_FILES};
+    scan s = {
+        .r = r, .stride = 1, .left_in_stride = SCAN_STRIDE_FILES, .widen_s = SCAN_STRIDE_SECONDS};
     s.a = tv_arena_child(r->a, TV_LIMIT_ARENA_BYTES);
     s.handle = tv_new(s.a, open_folder, 1);
     tv_defer(s.a, close_folder, s.handle);
