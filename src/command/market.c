@@ -5,7 +5,8 @@ const tv_err *tv_market_open(tv_request *r, const tv_machine_options *machine,
                              const tv_money_options *money, tv_market *out)
 {
     *out = (tv_market){.r = r, .machine = machine, .money = money};
-    return tv_catalog_open(r->a, r->home, &out->catalog);
+    TV_TRY(tv_catalog_open(r->a, r->home, &out->catalog));
+    return tv_market_read_offers(out);
 }
 
 static const tv_err *find_server(tv_market *m, const tv_device *d, uint32_t gpus,

@@ -13,8 +13,7 @@ typedef struct tv_market {
     tv_catalog *catalog;
     const tv_machine_options *machine;
     const tv_money_options *money;
-    tv_offer_list offers;
-    bool offers_read;
+    tv_offer_list offers; /* sorted by card */
 } tv_market;
 
 const tv_err *tv_market_open(tv_request *r, const tv_machine_options *machine,
@@ -23,6 +22,9 @@ const tv_err *tv_market_open(tv_request *r, const tv_machine_options *machine,
 /* The machine that holds `gpus` of a card per node; ctx is a tv_market. */
 const tv_err *tv_market_machine(void *ctx, tv_arena *a, const tv_device *d, uint32_t gpus,
                                 uint32_t nodes, tv_machine *machine) TV_CHECKED;
+
+/* Reads every offer, --prices included, and sorts them; tv_market_open does it. */
+const tv_err *tv_market_read_offers(tv_market *m) TV_CHECKED;
 
 /* Fills est->cost from offers, prices and the money options; ctx is a tv_market. */
 void tv_market_price(void *ctx, tv_arena *a, tv_estimate *est);

@@ -32,26 +32,21 @@ static int by_gpu(const void *x, const void *y)
     return tv_str_cmp(q->date, p->date); /* the newest first */
 }
 
-static bool read_offers(tv_market *m)
+const tv_err *tv_market_read_offers(tv_market *m)
 {
-    if (m->offers_read)
-        return m->offers.n > 0;
-    m->offers_read = true;
     tv_offer_list all = {0};
-    if (tv_catalog_offers(m->catalog, m->money->prices_file, &all) || !all.n)
-        return false;
-    tv_offer *sorted = tv_new(m->r->a, tv_offer, all.n);
+    TV_TRY(tv_catalog_offers(m->catalog, m->money->prices_file, &all));
+    tv_offer *sorted = tv_new(m->r->a, tv_offer, all.n + 1);
     for (size_t i = 0; i < all.n; i++)
         sorted[i] = all.v[i];
-    qsort(sorted, all.n, sizeof *sorted, by_gpu);
+    if (all.n)
+        qsort(sorted, all.n, sizeof *sorted, by_gpu);
     m->offers = (tv_offer_list){sorted, all.n};
-    return true;
+    return NULL;
 }
 
-static tv_offer_list offers_of(tv_market *m, tv_str gpu)
+static tv_offer_list offers_of(const tv_market *m, tv_str gpu)
 {
-    if (!read_offers(m))
-        return (tv_offer_list){0};
     size_t low = 0, high = m->offers.n;
     while (low < high) {
         const size_t mid = low + (high - low) / 2;
@@ -98,7 +93,7 @@ static rent rent_of(const tv_market *m, const tv_offer *o, const tv_machine *mac
 }
 
 /* Whole instances count, so an instance of eight does not look cheap for one card. */
-static rent cheapest(tv_market *m, const tv_machine *machine)
+static rent cheapest(const tv_market *m, const tv_machine *machine)
 {
     const tv_offer_list list = offers_of(m, machine->device->slug);
     const tv_offer_query q = {.gpu = machine->device->slug, .today = m->r->today};
@@ -115,7 +110,7 @@ static rent cheapest(tv_market *m, const tv_machine *machine)
 
 void tv_market_price(void *ctx, tv_arena *a, tv_estimate *est)
 {
-    tv_market *m = ctx;
+    const tv_market *m = ctx;
     const tv_machine *machine = est->machine;
     if (!machine || !machine->device)
         return;
@@ -136,6 +131,7 @@ void tv_market_price(void *ctx, tv_arena *a, tv_estimate *est)
         .pue = m->money->pue,
         .hours_per_year = m->money->hours_per_year,
     };
+    in.offers_smaller = !r.offer && offers_of(m, machine->device->slug).n > 0;
     if (r.offer)
         in.spot_per_h = rent_of(m, r.offer, machine, true).per_h;
     in.card_age_days = tv_date_age_days(in.card.date, m->r->today);

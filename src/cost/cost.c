@@ -243,6 +243,10 @@ static void fill_rent(filler *f)
 {
     const tv_offer *o = f->in->offer;
     tv_cost *out = f->out;
+    if (!o && f->in->offers_smaller)
+        note(f, TV_TEXT(f->a, "cost.no-machine",
+                        N_("no offer of the last year holds {n} of this card in one machine"),
+                        tv_arg_num("n", TV_ARG_COUNT, f->in->gpus)));
     if (!o)
         return;
     out->offer = join(f->a, join(f->a, o->provider, " ", o->instance), ", ", o->region);

@@ -95,6 +95,7 @@ typedef struct tv_cost_input {
     const tv_offer *offer; /* the cheapest for these cards; NULL: none */
     int offer_age_days;    /* -1: not judged */
     double offer_per_h;    /* of all cards, in the offer's currency */
+    bool offers_smaller;   /* there are offers, but none recent that holds a node's cards */
     double spot_per_h;     /* likewise; 0 unknown */
     tv_price card;         /* of one card; value 0: unknown */
     int card_age_days;

@@ -1,6 +1,7 @@
 /* Money: the guides' worked sums with their corrections, and what stays unknown. */
 #include "testing.h"
 
+#include "base/file.h"
 #include "command/market.h"
 #include "cost/cost.h"
 
@@ -177,12 +178,49 @@ static void a_whole_cost(void **state)
     tv_cost_fill(a, &in, &c);
     assert_str(c.currency, "USD");
     assert_close(c.per_hour.v, 5, 1e-12);
-    /* nothing known stays unknown */
+    /* nothing known stays unknown; what was looked for in vain is said */
     in = (tv_cost_input){.currency = TV_S("USD"), .gpus = 1, .nodes = 1, .offer_age_days = -1};
+    in.offers_smaller = true;
     tv_cost_fill(a, &in, &c);
+    assert_int_equal(c.n_notes, 1);
+    assert_string_equal(c.notes[0].id, "cost.no-machine");
     assert_str(c.currency, "USD");
     assert_false(tv_known(c.per_hour) || tv_known(c.per_run) || tv_known(c.buy) ||
                  tv_known(c.total_year));
+    tv_arena_close(a);
+}
+
+/* A file of the user's own prices counts, and a broken one is an error, not silence. */
+static void own_prices_count(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    tv_request r = {.a = a, .today = TV_S("2026-11-30")};
+    const tv_machine_options machine_options = {0};
+    const tv_str path = TV_S(TEST_BUILD "/own-prices.json");
+    const tv_money_options money = {.prices_file = path};
+    assert_ok(
+        a, tv_file_write(a, path,
+                         TV_S("{\"schema\": \"trivet prices 1\", \"offers\": [{\"provider\": "
+                              "\"home\", \"currency\": \"USD\", \"date\": \"2026-11-29\", "
+                              "\"rows\": [[null, \"box\", \"nvidia-rtx-4090\", 2, 8, null, 0.02, "
+                              "0.01]]}]}")));
+    tv_market m;
+    assert_ok(a, tv_market_open(&r, &machine_options, &money, &m));
+    const tv_device *d = NULL;
+    assert_ok(a, tv_catalog_device(m.catalog, TV_S("nvidia-rtx-4090"), 0, &d));
+    tv_machine machine = {.device = d, .gpus = 2, .nodes = 3};
+    tv_estimate est = {.machine = &machine};
+    tv_market_price(&m, a, &est);
+    assert_close(est.cost.per_hour.v, 0.06, 1e-12);
+    assert_close(est.cost.spot_per_hour.v, 0.03, 1e-12);
+    assert_false(est.cost.stale);
+    assert_str(est.cost.offer, "home box");
+    machine.gpus = 1000;
+    tv_market_price(&m, a, &est);
+    assert_true(est.cost.per_hour.v > 100); /* quoted by the card: as many as one likes */
+    assert_ok(a, tv_file_write(a, path, TV_S("{\"offers\": [")));
+    assert_non_null(tv_market_open(&r, &machine_options, &money, &m));
     tv_arena_close(a);
 }
 
@@ -222,15 +260,11 @@ static void the_market_prices_cards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hidden_costs_sum),
-        cmocka_unit_test(electricity_of_a_year),
-        cmocka_unit_test(spot_runs),
-        cmocka_unit_test(rent_against_buy),
-        cmocka_unit_test(energy_for_work),
-        cmocka_unit_test(instances_are_rented_whole),
-        cmocka_unit_test(prices_of_a_card),
-        cmocka_unit_test(a_whole_cost),
-        cmocka_unit_test(the_market_prices_cards),
+        cmocka_unit_test(hidden_costs_sum), cmocka_unit_test(electricity_of_a_year),
+        cmocka_unit_test(spot_runs),        cmocka_unit_test(rent_against_buy),
+        cmocka_unit_test(energy_for_work),  cmocka_unit_test(instances_are_rented_whole),
+        cmocka_unit_test(prices_of_a_card), cmocka_unit_test(a_whole_cost),
+        cmocka_unit_test(own_prices_count), cmocka_unit_test(the_market_prices_cards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
