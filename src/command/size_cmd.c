@@ -154,14 +154,21 @@ static void widen(tv_estimate *e, const tv_estimate *const *members, size_t n)
     }
 }
 
-static const tv_err *on_group(size_run *s, tv_found found, tv_size_view *view)
+static double share_of_card(const tv_estimate *e)
 {
-    const size_t n = tv_found_count(found);
-    const tv_estimate **members = tv_new(s->r->a, const tv_estimate *, n + 1);
+    return e->memory.total_bytes / fmax(1, e->memory.capacity_bytes);
+}
+
+/* Several cards: the one that the job fills most is shown in full, each has a line. A card that
+ * cannot run the job is left out; where none can, the first reason is the answer. */
+static const tv_err *on_several(size_run *s, const tv_card_list *cards, tv_size_view *view)
+{
+    const tv_estimate **members = tv_new(s->r->a, const tv_estimate *, cards->n);
+    const tv_estimate *fullest = NULL;
     const tv_err *first = NULL;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < cards->n; i++) {
         tv_estimate *one = NULL;
-        const tv_err *e = estimate_on(s, tv_found_at(found, i), &one);
+        const tv_err *e = estimate_on(s, cards->v[i], &one);
         s->extras.deltas.n = 0;
         s->extras.thumbs.n = 0;
         if (e) {
@@ -169,32 +176,46 @@ static const tv_err *on_group(size_run *s, tv_found found, tv_size_view *view)
             continue;
         }
         members[view->n_members++] = one;
-        if (!view->estimate || one->memory.total_bytes > view->estimate->memory.total_bytes)
-            view->estimate = one;
+        if (!fullest || share_of_card(one) > share_of_card(fullest))
+            fullest = one;
     }
-    if (!view->estimate)
+    if (!fullest)
         return first;
     tv_estimate *all = tv_new(s->r->a, tv_estimate, 1);
-    *all = *view->estimate;
+    *all = *fullest;
     widen(all, members, view->n_members);
     view->estimate = all;
-    view->group = found.group;
     view->members = members;
+    return NULL;
+}
+
+/* The group that --gpu names, where it is one name. */
+static const tv_err *named_group(size_run *s, const tv_device_group **group)
+{
+    *group = NULL;
+    if (tv_str_cut(s->o->machine.gpu, ',').found)
+        return NULL;
+    tv_found found = {0};
+    TV_TRY(tv_catalog_find(s->market.catalog, s->o->machine.gpu, 0, &found));
+    *group = found.group;
     return NULL;
 }
 
 static const tv_err *on_card(size_run *s)
 {
-    tv_found found = {0};
-    TV_TRY(tv_catalog_find(s->market.catalog, s->o->machine.gpu, 0, &found));
+    tv_card_list cards;
+    const tv_device_group *group = NULL;
+    TV_TRY(named_group(s, &group));
+    TV_TRY(tv_market_cards(&s->market, &cards));
     tv_size_view view = view_of(s, NULL);
-    if (found.group) {
-        TV_TRY(on_group(s, found, &view));
+    view.group = group;
+    if (cards.n > 1) {
+        TV_TRY(on_several(s, &cards, &view));
     } else {
         tv_estimate *one = NULL;
-        TV_TRY(estimate_on(s, found.device, &one));
+        TV_TRY(estimate_on(s, cards.v[0], &one));
         view = view_of(s, one);
-        add_remedies(s, found.device, one, &view);
+        add_remedies(s, cards.v[0], one, &view);
     }
     show(s, &view);
     return answered(s, view.estimate->memory.verdict);

@@ -154,7 +154,10 @@ static void choose_lengths(resolver *r)
     tv_job *job = &r->c->job;
     const tv_model *m = r->model;
     job->batch = or_default(r, "batch", job->batch, 1);
-    job->accum = or_default(r, "accum", job->accum, 1);
+    if (tv_job_trains(job))
+        job->accum = or_default(r, "accum", job->accum, 1);
+    else
+        job->accum = 1; /* means nothing there, so it is no assumption */
     if (m->default_seq)
         job->seq = or_default(r, "seq", job->seq, usual_length(r));
     if (m->generates && !tv_job_trains(job))

@@ -122,8 +122,6 @@ typedef struct shown_columns {
 
 static tv_fact work_per_s(const tv_time *t)
 {
-    if (tv_known(t->requests_per_s))
-        return t->requests_per_s;
     return tv_known(t->decode_tokens_per_s) ? t->decode_tokens_per_s : t->samples_per_s;
 }
 

@@ -357,7 +357,7 @@ void tv_json_estimate(tv_json_out *w, tv_lang lang, const tv_estimate *est,
 
 static void put_group(tv_json_out *w, const tv_size_view *view)
 {
-    put_str(w, "group", view->group->slug);
+    put_str(w, "group", view->group ? view->group->slug : (tv_str){0});
     tv_json_key(w, "members");
     tv_json_begin(w, '[');
     for (size_t i = 0; i < view->n_members; i++) {
@@ -461,7 +461,7 @@ void tv_size_json(const tv_request *req, tv_buf *b, const tv_size_view *view)
     tv_json_out w = tv_json_write(b);
     tv_json_begin(&w, '{');
     tv_json_estimate(&w, req->lang, view->estimate, view->dataset);
-    if (view->group)
+    if (view->n_members)
         put_group(&w, view);
     put_deltas(&w, req->lang, view);
     tv_json_remedies(&w, req->lang, view->remedies, view->n_remedies);

@@ -133,7 +133,13 @@ static void put_title(const tv_page *page, const tv_size_view *view)
 {
     tv_arena *a = page->b->a;
     const tv_estimate *est = view->estimate;
-    const tv_str machine = view->group ? view->group->name : tv_machine_line(a, est->machine);
+    tv_str machine = tv_machine_line(a, est->machine);
+    if (view->group)
+        machine = view->group->name;
+    else if (view->n_members > 1)
+        machine = text(page, TV_TEXT(a, "size.several", N_("{n} cards, {first} filled most"),
+                                     tv_arg_num("n", TV_ARG_NUMBER, (double)view->n_members),
+                                     tv_arg_str("first", est->machine->device->name)));
     tv_page_wrap(
         page, TV_BOLD, 0,
         text(page, TV_TEXT(a, "size.title", N_("{model} ({params} parameters) on {machine}"),
@@ -193,7 +199,7 @@ static void put_envelope(const tv_page *page, const tv_size_view *view)
 {
     tv_arena *a = page->b->a;
     static const tv_column columns[] = {
-        {N_("member"), false, false},  {N_("memory"), true, false}, {N_("of"), true, false},
+        {N_("card"), false, false},    {N_("memory"), true, false}, {N_("of"), true, false},
         {N_("verdict"), false, false}, {N_("step"), true, false},
     };
     static const char *const verdicts[] = {N_("unknown"), N_("fits"), N_("tight"), N_("no")};
@@ -209,7 +215,7 @@ static void put_envelope(const tv_page *page, const tv_size_view *view)
         tv_table_add(a, &t, TV_PLAIN,
                      timed ? shown(a, tv_put_seconds, e->time.step_s.v) : say(page, N_("unknown")));
     }
-    tv_page_head(page, N_("the name stands for several cards"));
+    tv_page_head(page, view->group ? N_("the name stands for several cards") : N_("card by card"));
     tv_table_put(page, &t, 2);
 }
 

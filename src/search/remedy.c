@@ -4,6 +4,7 @@
 #include "search.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Host memory that a CPU optimizer streams through, bytes per second: two channels of DDR4-3200
  * give 51.2 GB/s, of which about half is reached by one pass of mixed reads and writes. */
@@ -13,7 +14,7 @@
 
 typedef struct changed {
     tv_job job;
-    uint32_t gpus;
+    uint32_t gpus, nodes;
     tv_str option; /* how it is typed */
     tv_text what;
 } changed;
@@ -52,14 +53,14 @@ static outcome predict(remedies *r, const changed *to)
     tv_machine *machine = tv_new(r->a, tv_machine, 1);
     tv_case *c = tv_new(r->a, tv_case, 1);
     const tv_device *d = r->now->machine->device;
-    if (r->s->machine(r->s->ctx, r->a, d, to->gpus, r->s->nodes, machine) ||
+    if (r->s->machine(r->s->ctx, r->a, d, to->gpus, to->nodes, machine) ||
         tv_predict_case(r->a, r->now->model, &to->job, machine, r->now->dataset, c))
         return o;
     tv_time time = {0};
     tv_predict_memory(r->a, r->scratch, c, &o.memory);
     tv_predict_time(r->a, c, &o.memory, &time);
     o.known = true;
-    o.s_per_sample = seconds_per_sample(&time, &c->job, to->gpus);
+    o.s_per_sample = seconds_per_sample(&time, &c->job, (double)to->gpus * to->nodes);
     return o;
 }
 
@@ -197,7 +198,12 @@ typedef bool (*change)(const remedies *r, changed *to);
 
 static changed unchanged(const remedies *r)
 {
-    return (changed){.job = r->now->job, .gpus = r->now->machine->gpus ? r->now->machine->gpus : 1};
+    const tv_machine *m = r->now->machine;
+    return (changed){
+        .job = r->now->job,
+        .gpus = m->gpus ? m->gpus : 1,
+        .nodes = m->nodes ? m->nodes : 1,
+    };
 }
 
 static void try_each(remedies *r, const change *changes, size_t n)
@@ -278,6 +284,28 @@ static void try_more_cards(remedies *r, bool trains)
     }
 }
 
+/* Where one server is not enough: several of eight cards each. */
+static void try_more_servers(remedies *r)
+{
+    static const uint32_t counts[] = {2, 4, 8, 16};
+    for (size_t i = 0; i < r->list.n; i++)
+        if (r->list.v[i].fits && strcmp(r->list.v[i].what.id, "remedy.cards") == 0)
+            return;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        changed to = unchanged(r);
+        to.gpus = 8;
+        to.nodes = counts[i];
+        to.job.strategy = to.job.framework == TV_PADDLE ? TV_STRATEGY_ZERO3 : TV_STRATEGY_FSDP;
+        to.what = TV_TEXT(r->a, "remedy.servers",
+                          N_("{n} servers of 8 such cards, states sharded over all: --gpus 8 "
+                             "--nodes {n} --strategy {how}"),
+                          tv_arg_num("n", TV_ARG_NUMBER, counts[i]),
+                          tv_arg_str("how", tv_str_of(tv_strategy_name(to.job.strategy))));
+        if (try_change(r, &to))
+            return;
+    }
+}
+
 /* Optimizer states and their update on the host: gradients go down, weights come back, and the
  * host streams weight, gradient and both moments once. */
 static void try_offload(remedies *r, const tv_estimate *now)
@@ -342,6 +370,7 @@ static void for_training(remedies *r, const tv_estimate *now)
     try_together(r, all, sizeof all / sizeof *all);
     try_each(r, methods, sizeof methods / sizeof *methods);
     try_more_cards(r, true);
+    try_more_servers(r);
     try_offload(r, now);
 }
 
