@@ -261,6 +261,19 @@ static double embedding_params(const tv_graph *g, const uint32_t *counts)
     return sum;
 }
 
+/* Sizes that no model has: a quintillion parameters, a negative width. */
+static bool out_of_range(const tv_graph *g)
+{
+    bool wrong = !(g->params >= 0 && g->params <= 1e18);
+    for (size_t i = 0; i < g->n_weights && !wrong; i++)
+        wrong = !(g->weights[i].elements >= 0 && g->weights[i].elements <= 1e18);
+    for (size_t i = 0; i < g->n_storages && !wrong; i++) {
+        const double bytes = tv_form_at(g->storages[i].bytes, 1, 1);
+        wrong = !(bytes >= 0 && bytes <= 1e21);
+    }
+    return wrong;
+}
+
 const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s)
 {
     /* Scratch: only three sums leave this function. */
@@ -281,6 +294,10 @@ const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s)
     };
     tv_graph *g = NULL;
     TV_TRY(m->build(a, m, &set, &g));
+    if (out_of_range(g))
+        return tv_in_file(TV_FAIL0(a, TV_INPUT, "model.range",
+                                   N_("the sizes in this configuration are out of range")),
+                          s->path);
     uint32_t *counts = tv_new(a, uint32_t, g->n_blocks);
     tv_graph_counts(g, counts);
     m->params = g->params;
