@@ -240,6 +240,20 @@ static void add_cache(tv_arena *a, const tv_case *c, double batch, static_list *
 
 /* ---- the plan ---- */
 
+/* Engines fill the cache in chunks: vLLM schedules up to 8192 tokens at once (chunked prefill),
+ * llama.cpp's ubatch is 512. Only so many sequences' worth of activations is alive. */
+static double batch_at_once(const tv_case *c, double batch)
+{
+    if (tv_job_trains(&c->job) || !c->model->generates || !c->job.seq)
+        return batch;
+    const double seq = c->job.seq;
+    if (c->job.engine == TV_ENGINE_VLLM)
+        return fmin(batch, 8192 / seq);
+    if (c->job.engine == TV_ENGINE_LLAMA_CPP)
+        return fmin(batch, 512 / seq);
+    return batch;
+}
+
 void tv_ledger_plan(tv_arena *a, const tv_case *c, double batch, tv_walk_plan *plan)
 {
     static_list statics = {0}, states = {0}, temps = {0};
@@ -248,7 +262,7 @@ void tv_ledger_plan(tv_arena *a, const tv_case *c, double batch, tv_walk_plan *p
     *plan = (tv_walk_plan){
         .graph = c->graph,
         .rank = rank_of(c),
-        .batch = batch,
+        .batch = batch_at_once(c, batch),
         .trains = trains,
         .recompute = c->job.recompute,
         .grads_resident = resident_gradients(c),

@@ -34,7 +34,7 @@ static double need_at_seq(tv_arena *scratch, const tv_case *c, double seq)
     tv_case changed;
     job.seq = (uint32_t)seq;
     if (tv_predict_case(scratch, c->model, &job, c->machine, c->dataset, &changed))
-        return INFINITY;
+        return (double)INFINITY;
     return need_of(scratch, &changed);
 }
 
