@@ -12,7 +12,10 @@
 static int distance(const tv_op_table *t, tv_width width, const tv_device *d)
 {
     int far = 0;
-    if (t->width != width)
+    const bool narrow = width == TV_WIDTH_W4 || width == TV_WIDTH_W8;
+    if (narrow && t->width == TV_WIDTH_16)
+        far += 8; /* the own generation's 16-bit kernels before another's narrow ones */
+    else if (t->width != width)
         far += 1000 + 10 * abs((int)t->width - (int)width);
     if (t->arch)
         return tv_str_is(d->arch, t->arch) ? far : far + 100000;

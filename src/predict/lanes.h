@@ -14,7 +14,7 @@ typedef struct tv_engine_cost {
     bool graphs;           /* decode steps are replayed as CUDA graphs */
 } tv_engine_cost;
 
-const tv_engine_cost *tv_engine_cost_of(const tv_job *job);
+tv_engine_cost tv_engine_cost_of(const tv_case *c);
 
 /* One run of a block kind on one rank. */
 typedef struct tv_block_lane {
@@ -23,7 +23,7 @@ typedef struct tv_block_lane {
     double core_s;                            /* forward of what selective recompute runs again */
     double issue_forward_s, issue_backward_s; /* host */
     double comm_forward_s, comm_backward_s;   /* tensor and expert parallel: on the critical path */
-    double weight_bytes; /* parameters held in memory by one repetition, on this rank */
+    double weight_bytes; /* parameters of one repetition on this rank, as they are gathered */
     double grad_bytes;   /* gradients it makes */
 } tv_block_lane;
 

@@ -193,12 +193,12 @@ static void training_time(tv_arena *a, const tv_case *c, tv_time *t)
 static void forward_time(tv_arena *a, const tv_case *c, tv_time *t)
 {
     const tv_degrees d = tv_degrees_of(c);
-    const tv_engine_cost *cost = tv_engine_cost_of(&c->job);
+    const tv_engine_cost cost = tv_engine_cost_of(c);
     const tv_lanes lanes = tv_lanes_of(a, c, c->graph, c->job.batch, 0);
     const pass p = forward_pass(&lanes, false);
     t->compute_s = p.device_s;
-    t->launch_s = p.launch_s + cost->step_s;
-    t->issue_s = p.issue_s + cost->step_s;
+    t->launch_s = p.launch_s + cost.step_s;
+    t->issue_s = p.issue_s + cost.step_s;
     t->comm_s = t->comm_exposed_s = tensor_comm(&lanes);
     t->flop = lanes.flop_forward;
     const double busy_s = t->compute_s + t->launch_s + t->comm_exposed_s;
@@ -219,15 +219,15 @@ static void forward_time(tv_arena *a, const tv_case *c, tv_time *t)
 static void decode_time(tv_arena *a, const tv_case *c, tv_time *t)
 {
     const tv_degrees d = tv_degrees_of(c);
-    const tv_engine_cost *cost = tv_engine_cost_of(&c->job);
+    const tv_engine_cost cost = tv_engine_cost_of(c);
     t->ttft_s = t->step_s;
     t->prefill_tokens_per_s = t->tokens_per_s;
     const double cached = (double)c->job.seq + (double)c->job.gen / 2;
     const tv_lanes lanes = tv_lanes_of(a, c, c->decode, c->job.batch, cached);
-    const pass p = forward_pass(&lanes, cost->graphs);
+    const pass p = forward_pass(&lanes, cost.graphs);
     t->compute_s = p.device_s;
-    t->launch_s = p.launch_s + cost->step_s;
-    t->issue_s = p.issue_s + cost->step_s;
+    t->launch_s = p.launch_s + cost.step_s;
+    t->issue_s = p.issue_s + cost.step_s;
     t->comm_s = t->comm_exposed_s = tensor_comm(&lanes);
     t->flop = lanes.flop_forward;
     t->step_s = timed(t->compute_s + t->launch_s + t->comm_exposed_s, t->compute_s, lanes.sigma,
