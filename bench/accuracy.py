@@ -52,7 +52,8 @@ def main():
         kind = next((v for k, v in BY.items() if name.startswith(k)), "repo,dtype,fold,flagged")
         answer = run(trivet, path, kind)
         judged = sum(g["n"] for g in answer["groups"])
-        out += ["", f"## {name}, by source", "", f"{judged} of {answer['rows']} rows predicted.", ""]
+        out += ["", f"## {name}, by source", ""]
+        out += [f"{judged} of {answer['rows']} rows predicted.", ""]
         out += table(answer)
         if answer["skipped"]:
             out += [""] + skipped(answer)
