@@ -288,9 +288,12 @@ static void try_more_cards(remedies *r, bool trains)
 static void try_more_servers(remedies *r)
 {
     static const uint32_t counts[] = {2, 4, 8, 16};
-    for (size_t i = 0; i < r->list.n; i++)
-        if (r->list.v[i].fits && strcmp(r->list.v[i].what.id, "remedy.cards") == 0)
+    for (size_t i = 0; i < r->list.n; i++) {
+        const char *id = r->list.v[i].what.id;
+        const bool other_method = !strcmp(id, "remedy.lora") || !strcmp(id, "remedy.qlora");
+        if (r->list.v[i].fits && !other_method)
             return;
+    }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         changed to = unchanged(r);
         to.gpus = 8;
