@@ -5,9 +5,9 @@
 #include <math.h>
 
 /* Host time per issued kernel, forward and backward, fitted to calibrate rows: Transformers decodes
- * at 25 us a kernel through its Python modules (30-45 ms a token on 28-40 layers); image models of
- * plain modules issue one in 8 us (timm on RTX 3090). Backward is C++. Paddle's dygraph is taken to
- * be alike. vLLM: decode steps are replayed as graphs, 2 ms a token around them. */
+ * at 25 us a kernel through its Python modules (30-45 ms a token on 28-40 layers); plain modules of
+ * image models take 20-35 us alone, less in a row (18 taken). Backward is C++. Paddle's dygraph is
+ * taken to be alike. vLLM: decode steps are replayed as graphs, 2 ms a token around them. */
 static const tv_engine_cost engines[] = {
     [TV_ENGINE_EAGER] = {25e-6, 9e-6, 0, 1, 1, false},
     [TV_ENGINE_COMPILE] = {5e-6, 4e-6, 0.3e-3, 0.45, 0.35, false},
@@ -22,8 +22,8 @@ tv_engine_cost tv_engine_cost_of(const tv_case *c)
     tv_engine_cost cost = engines[c->job.engine];
     const bool plain = !c->graph || !(c->graph->tokens_per_sample > 1);
     if (c->job.engine == TV_ENGINE_EAGER && plain && !c->decode) {
-        cost.forward_issue_s = 8e-6;
-        cost.backward_issue_s = 6e-6;
+        cost.forward_issue_s = 18e-6;
+        cost.backward_issue_s = 7e-6;
     }
     return cost;
 }
@@ -44,6 +44,16 @@ tv_degrees tv_degrees_of(const tv_case *c)
 }
 
 /* ---- one op on one rank ---- */
+
+/* TensorRT's and Paddle Inference's int8 multiplies int8 by int8; others only store it. */
+static bool multiplies_int8(const tv_case *c, const tv_op *op)
+{
+    const bool engine =
+        c->job.engine == TV_ENGINE_TENSORRT || c->job.engine == TV_ENGINE_PADDLE_INFERENCE;
+    return engine && c->policy.precision == TV_PRECISION_INT8 &&
+           (op->kind == TV_OP_GEMM || op->kind == TV_OP_CONV) &&
+           tv_known(tv_predict_rate(c->machine->device, TV_I8));
+}
 
 /* Tensor parallelism cuts the columns or rows of a product, and the heads; context parallelism
  * the tokens of everything. */
@@ -107,7 +117,9 @@ static void add_op(walk *w, const tv_op *op, tv_block_lane *b, tv_lanes *sum)
         add_collective(w, op, b);
         return;
     }
-    const tv_op rank = on_rank(op, &w->degrees);
+    tv_op rank = on_rank(op, &w->degrees);
+    if (multiplies_int8(w->c, op))
+        rank.compute = TV_I8;
     tv_op_time t = tv_predict_op(&rank, &w->c->policy, w->c->machine->device, w->batch, w->cached);
     const double fused = is_stream(op->kind) ? w->cost.fused_traffic : 1;
     const double tokens = 1 / w->degrees.cp;

@@ -33,6 +33,9 @@ tv_fact tv_predict_rate(const tv_device *device, tv_dtype compute)
     case TV_TF32:
         return FIRST_KNOWN(device, TV_RATE_TF32, TV_RATE_FP32);
     case TV_F16:
+        if (!tv_known(device->rate_flops[TV_RATE_FP16_TENSOR]) &&
+            device->rate_flops[TV_RATE_FP32].v > device->rate_flops[TV_RATE_FP16].v)
+            return device->rate_flops[TV_RATE_FP32]; /* libraries multiply in fp32 there */
         return FIRST_KNOWN(device, TV_RATE_FP16_TENSOR, TV_RATE_FP16, TV_RATE_FP32);
     case TV_BF16:
         /* without the units cards emulate it at the fp32 rate */
@@ -158,8 +161,15 @@ static kernel product(const tv_op *op, const asked *q, double m, double n, doubl
     };
 }
 
-/* Convolutions in 16 bit have no table of their own: the implicit product's, less what gathering
- * the window costs (0.7, assumed; see docs/accuracy.md). Few channels a group: bytes bind. */
+/* Share of a tile of `tile` that n fills. */
+static double filled(double n, double tile)
+{
+    return n / (ceil(n / tile) * tile);
+}
+
+/* Convolutions in 16 bit have no table of their own: a large product's utilisation at as many
+ * rows, less the tiles that few channels leave part empty and what gathering the window costs
+ * (0.85, from VGG on RTX 3090; see docs/accuracy.md). Few channels a group: bytes bind. */
 static kernel convolution(const tv_op *op, const asked *q, double m, double n, double k)
 {
     kernel c = product(op, q, m, n, k);
@@ -171,9 +181,12 @@ static kernel convolution(const tv_op *op, const asked *q, double m, double n, d
     }
     if (width_of(op->compute) == TV_WIDTH_32)
         c.table = TV_TABLE_CONV;
-    else
-        c.factor = 0.7;
     c.shape[0] = m, c.shape[1] = n, c.shape[2] = k;
+    if (c.table == TV_TABLE_CONV)
+        return c;
+    c.factor = 0.85 * filled(n, 64) * filled(k, 32);
+    for (int i = 0; i < 3; i++)
+        c.shape[i] = fmax(c.shape[i], 512);
     return c;
 }
 
