@@ -4,7 +4,7 @@ In a fenced block a line `$ trivet ...` (or `$ ... | trivet ...`) is run from th
 root. What follows up to the next `$` or the fence must be what it prints; a line `...` stands for
 any lines. Without lines behind it, only its success is asked for; `# exit N` at the end of the
 line asks for that status. A command that names ../shared is skipped where that is absent.
---update writes what is printed. Prints one JSON list of {name, state, lines}."""
+--update writes what is printed (in the READMEs also where nothing was written yet). Prints one JSON list of {name, state, lines}."""
 import difflib
 import json
 import os
@@ -76,7 +76,9 @@ def document(trivet, path, rewrite):
             results.append({"name": name, "state": "skipped", "lines": ["../shared is not there"]})
             continue
         state, wrong, got = judge(trivet, lines, start, end)
-        if rewrite and state == "failed" and not wrong[0].startswith("status"):
+        blank = all(not line.strip() for line in lines[start + 1:end])
+        fill = rewrite and path.name.startswith("README") and blank and state == "ok"
+        if fill or (rewrite and state == "failed" and not wrong[0].startswith("status")):
             fresh += got + ([""] if end < len(lines) and lines[end].startswith("$ ") else [])
             last = end
         results.append({"name": name, "state": state, "lines": wrong})

@@ -247,7 +247,7 @@ const tv_option tv_job_rows[TV_JOB_ROWS] = {
         .offset = offsetof(tv_job, lora_targets),
         .value = "PATTERN",
         .help = N_("modules that get adapters: comma-separated patterns with * and ?"),
-        .otherwise = N_("every linear layer of the body"),
+        .otherwise = N_("the projections of attention, as PEFT takes them"),
     },
     {
         .name = "lora-dropout",
