@@ -5,6 +5,7 @@
 #include "job_options.h"
 #include "market.h"
 #include "model_arg.h"
+#include "reach.h"
 #include "size_extras.h"
 
 #include "report/report.h"
@@ -156,10 +157,28 @@ static void show(const plan_run *p, const tv_plan *plan)
         tv_plan_text(p->r, p->r->out, &view);
 }
 
+/* A card without a model: what it can do. */
+static const tv_err *reach(plan_run *p)
+{
+    const tv_machine_options *o = &p->o->machine;
+    TV_TRY(tv_market_open(p->r, o, &p->o->money, &p->market));
+    tv_reach what = {
+        .req = p->r,
+        .scratch = p->scratch,
+        .market = &p->market,
+        .gpus = o->gpus ? o->gpus : 1,
+        .job = &p->o->job,
+    };
+    TV_TRY(tv_catalog_device(p->market.catalog, o->gpu, 0, &what.device));
+    return tv_reach_show(&what);
+}
+
 static const tv_err *run(tv_request *r, const void *options, const tv_args *args)
 {
     plan_run p = {.r = r, .o = options};
     p.scratch = tv_arena_child(r->a, TV_LIMIT_ARENA_BYTES);
+    if (args->n == 0 && !(p.o->model.params > 0) && p.o->machine.gpu.n)
+        return reach(&p);
     TV_TRY(tv_model_argument(r, args, &p.o->model, &p.model));
     TV_TRY(tv_market_open(r, &p.o->machine, &p.o->money, &p.market));
     TV_TRY(tv_market_cards(&p.market, &p.cards));
@@ -183,7 +202,7 @@ const tv_command tv_command_plan = {
     .details = N_("Every card of the catalogue that can hold the job is weighed with one to eight "
                   "cards of one server and ranked for --aim. Cards that lose are listed with the "
                   "reason; when none fits, the changes that would make it fit come in order of "
-                  "cost."),
+                  "cost. With --gpu and without MODEL: what that card can do."),
     .groups = groups,
     .n_groups = sizeof groups / sizeof *groups,
     .options_size = sizeof(plan_options),

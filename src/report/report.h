@@ -76,7 +76,18 @@ typedef struct tv_plan_view {
     bool explain;
 } tv_plan_view;
 
+/* What a card can do: reference jobs, each weighed on it. */
+typedef struct tv_reach_view {
+    const tv_device *device;
+    uint32_t gpus;
+    const tv_choice *v;
+    size_t n;
+} tv_reach_view;
+
 /* ---- the writers ---- */
+
+void tv_reach_text(const tv_request *req, tv_buf *b, const tv_reach_view *view);
+void tv_reach_json(const tv_request *req, tv_buf *b, const tv_reach_view *view);
 
 void tv_size_text(const tv_request *req, tv_buf *b, const tv_size_view *view);
 void tv_size_json(const tv_request *req, tv_buf *b, const tv_size_view *view);
