@@ -8,6 +8,7 @@
 
 TV_BLOB(accelerators);
 TV_BLOB(groups);
+TV_BLOB(remarks);
 TV_BLOB(sources);
 TV_BLOB(street_prices);
 
@@ -329,5 +330,20 @@ const tv_err *tv_catalog_groups(tv_catalog *c, tv_group_list *groups)
 {
     TV_TRY(tv_catalog_need_groups(c));
     *groups = (tv_group_list){.v = c->groups, .n = c->n_groups};
+    return NULL;
+}
+
+const tv_err *tv_catalog_remark(tv_catalog *c, tv_lang lang, tv_str id, tv_str *text)
+{
+    if (!c->remarks.n)
+        TV_TRY(tv_records_load(c, "remarks", "remarks", "id", TV_BLOB_OF(remarks), &c->remarks));
+    *text = (tv_str){0};
+    for (size_t i = 0; i < c->remarks.n; i++) {
+        tv_record *r = &c->remarks.v[i];
+        if (!tv_str_eq(r->id, id))
+            continue;
+        TV_TRY(tv_record_read(c, r));
+        *text = tv_json_str(tv_json_get(r->json, lang == TV_ZH ? "zh" : "en"));
+    }
     return NULL;
 }

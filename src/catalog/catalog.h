@@ -117,4 +117,8 @@ typedef struct tv_source_note {
 bool tv_catalog_source(const tv_catalog *c, tv_str id, tv_source_note *note);
 size_t tv_catalog_source_count(const tv_catalog *c);
 
+/* What a card's remark says: one of tv_device.notes in a language; empty when it is not defined (a
+ * user's own remark is its own text). */
+const tv_err *tv_catalog_remark(tv_catalog *c, tv_lang lang, tv_str id, tv_str *text) TV_CHECKED;
+
 #endif

@@ -47,6 +47,7 @@ struct tv_catalog {
     size_t n_disks;
     const tv_json *links;
     tv_offer_list offers;
+    tv_records remarks;
 };
 
 /* A text that is built in. */
