@@ -91,7 +91,8 @@ def main():
         index.append(f'    {{TV_LINK_{kind}, {NAMES[op]}, {rate:.4g}, {ident}, {len(own)}}},')
     print('const tv_coll_table tv_coll_tables[] = {')
     print('\n'.join(index))
-    print('};\n\nconst size_t tv_coll_table_count = sizeof tv_coll_tables / sizeof *tv_coll_tables;')
+    print('};\n')
+    print('const size_t tv_coll_table_count = sizeof tv_coll_tables / sizeof *tv_coll_tables;')
 
 
 def report(rows, g, tables):
@@ -103,7 +104,8 @@ def report(rows, g, tables):
         k = min(near, key=lambda k: abs(np.log(k[2] / x['rate'])))
         e = np.exp(x['u'] - g.at(tables[k][0], at([x]))[0]) - 1
         size = '<=64K' if x['bytes'] <= 65536 else '<=16M' if x['bytes'] <= 1 << 24 else '>16M'
-        groups.setdefault((x['fold'], x['gpu'], x['op'], x['n'], size, x['doubt'], x['source']), []).append(e)
+        key = (x['fold'], x['gpu'], x['op'], x['n'], size, x['doubt'], x['source'])
+        groups.setdefault(key, []).append(e)
     for k, e in sorted(groups.items(), key=str):
         e = np.array(e)
         print(*k, len(e), f'median {np.median(abs(e)):.3f} p90 {np.percentile(abs(e), 90):.3f} '

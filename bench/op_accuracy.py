@@ -64,7 +64,8 @@ def main():
             for (slug, dtype), v in sorted(groups.items()):
                 e = np.array([a for a, _ in v])
                 a = np.abs(e)
-                print(f'| {name.lower()} | {slug} | {dtype} | {len(v)} | {100 * np.median(a):.1f} % '
+                print(f'| {name.lower()} | {slug} | {dtype} | {len(v)} '
+                      f'| {100 * np.median(a):.1f} % '
                       f'| {100 * np.percentile(a, 90):.1f} % | {100 * np.median(e):+.1f} % '
                       f'| {100 * np.mean([b for _, b in v]):.0f} % |')
 
