@@ -125,7 +125,7 @@ static const tv_err *check_levels(tv_arena *a, const tv_source *s, const tv_json
 
 static void describe(const tv_json *c, const tv_diffusion *d, tv_model *m)
 {
-    m->layers = tv_cfg_num(c, 0, "num_layers", NULL);
+    m->layers = tv_cfg_num(c, 0, "num_layers", NULL) + tv_cfg_num(c, 0, "num_single_layers", NULL);
     m->heads = m->kv_heads =
         tv_cfg_at(tv_cfg(c, "num_attention_heads", "attention_head_dim", NULL), 0, 0);
     m->head_dim = tv_cfg_num(c, 0, "attention_head_dim", NULL);
