@@ -48,7 +48,7 @@ typedef struct tv_plan {
     tv_text question;
     double need_bytes;       /* on one card, as asked */
     tv_memory need;          /* its composition */
-    uint32_t most_gpus; /* largest number of cards that was tried */
+    uint32_t most_gpus;      /* largest number of cards that was tried */
     double states_bytes;     /* weights, gradients and optimizer states of the whole job */
     double sharding;         /* cards that the states must be divided over; 1 none, 0 unknown */
     const tv_text *defaults; /* what was assumed for the choice among cards */
