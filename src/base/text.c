@@ -30,6 +30,22 @@ tv_text tv_text_make(tv_arena *a, const char *id, const char *msgid, const tv_ar
     return (tv_text){id, msgid, copy, n};
 }
 
+/* Up to four significant digits, no zeros behind the last one that counts. */
+static void put_plain_number(tv_buf *b, double v)
+{
+    if (v == floor(v) && fabs(v) < 1e15) {
+        tv_put_fixed(b, v, 0);
+        return;
+    }
+    tv_put_short(b, v, 4);
+    const tv_str s = tv_buf_str(b);
+    const bool exponent = tv_str_has(tv_str_drop(s, s.n > 5 ? s.n - 5 : 0), TV_S("e"));
+    while (!exponent && b->n && b->p[b->n - 1] == '0')
+        b->n--;
+    if (b->n && b->p[b->n - 1] == '.')
+        b->n--;
+}
+
 void tv_put_arg(tv_buf *b, tv_lang lang, const tv_arg *arg)
 {
     switch (arg->kind) {
@@ -40,10 +56,7 @@ void tv_put_arg(tv_buf *b, tv_lang lang, const tv_arg *arg)
         tv_puts(b, tv_message(lang, tv_cstr(b->a, arg->s)));
         break;
     case TV_ARG_NUMBER:
-        if (arg->v == floor(arg->v) && fabs(arg->v) < 1e15)
-            tv_put_fixed(b, arg->v, 0);
-        else
-            tv_put_short(b, arg->v, 4);
+        put_plain_number(b, arg->v);
         break;
     case TV_ARG_COUNT:
         tv_put_count(b, arg->v);
