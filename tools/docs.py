@@ -4,7 +4,8 @@ In a fenced block a line `$ trivet ...` (or `$ ... | trivet ...`) is run from th
 root. What follows up to the next `$` or the fence must be what it prints; a line `...` stands for
 any lines. Without lines behind it, only its success is asked for; `# exit N` at the end of the
 line asks for that status. A command that names ../shared is skipped where that is absent.
---update writes what is printed (in the READMEs also where nothing was written yet). Prints one JSON list of {name, state, lines}."""
+--update writes what is printed (in the READMEs also where nothing was written yet). Prints one
+JSON list of {name, state, lines}."""
 import difflib
 import json
 import os
