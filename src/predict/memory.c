@@ -57,6 +57,30 @@ static tv_graph stage_graph(tv_arena *a, const tv_graph *g, uint32_t stage, uint
     return s;
 }
 
+static tv_walk walk_once(tv_arena *scratch, const tv_case *c, double batch, bool pool)
+{
+    const tv_mark mark = tv_arena_mark(scratch);
+    tv_walk_plan plan = {0};
+    tv_ledger_plan(scratch, c, batch, &plan);
+    plan.pool = pool ? pool_of(c) : TV_POOL_NONE;
+    const tv_walk w = tv_walk_run(scratch, &plan);
+    tv_arena_rewind(scratch, mark);
+    return w;
+}
+
+/* Further micro-batches in flight add their activations to the passes, not to the optimizer's step,
+ * where none is left. */
+static void hold_more(tv_walk *w, double bytes)
+{
+    const double passes = fmax(w->forward_peak_bytes, w->backward_peak_bytes) + bytes;
+    const double more = fmax(0, passes - w->allocated_peak_bytes);
+    w->term_bytes[TV_TERM_ACTIVATIONS] += more;
+    w->allocated_peak_bytes += more;
+    w->reserved_peak_bytes += more;
+    w->forward_peak_bytes += bytes;
+    w->backward_peak_bytes += bytes;
+}
+
 /* 1F1B: stage i holds the saved activations of min(m, p - i) micro-batches. Every stage is looked
  * at; the fullest one counts. */
 static tv_walk pipeline_walk(tv_arena *scratch, const tv_case *c, double batch, bool pool)
@@ -68,14 +92,10 @@ static tv_walk pipeline_walk(tv_arena *scratch, const tv_case *c, double batch, 
         const tv_graph g = stage_graph(scratch, c->graph, i, stages);
         tv_case part = *c;
         part.graph = &g;
-        part.job.parallel.pp = 1;
-        part.machine = c->machine;
-        tv_walk w = tv_memory_walk(scratch, &part, batch, pool);
+        tv_walk w = walk_once(scratch, &part, batch, pool);
         const double held = fmax(1, fmin(c->job.accum, (double)(stages - i)));
-        const double more = tv_job_trains(&c->job) ? (held - 1) * w.saved_bytes : 0;
-        w.term_bytes[TV_TERM_ACTIVATIONS] += more;
-        w.allocated_peak_bytes += more;
-        w.reserved_peak_bytes += more;
+        if (tv_job_trains(&c->job))
+            hold_more(&w, (held - 1) * w.saved_bytes);
         if (w.allocated_peak_bytes > worst.allocated_peak_bytes)
             worst = w;
         tv_arena_rewind(scratch, mark);
@@ -87,13 +107,7 @@ tv_walk tv_memory_walk(tv_arena *scratch, const tv_case *c, double batch, bool p
 {
     if (c->job.parallel.pp > 1)
         return pipeline_walk(scratch, c, batch, pool);
-    const tv_mark mark = tv_arena_mark(scratch);
-    tv_walk_plan plan = {0};
-    tv_ledger_plan(scratch, c, batch, &plan);
-    plan.pool = pool ? pool_of(c) : TV_POOL_NONE;
-    const tv_walk w = tv_walk_run(scratch, &plan);
-    tv_arena_rewind(scratch, mark);
-    return w;
+    return walk_once(scratch, c, batch, pool);
 }
 
 static double square(double v)
