@@ -135,7 +135,7 @@ static void add_remedies(size_run *s, const tv_device *d, const tv_estimate *est
         return;
     tv_plan plan = {0};
     const tv_search search = search_of(s);
-    tv_search_remedies(a, s->scratch, &search, &c, estimate, &plan);
+    tv_search_remedies(a, s->scratch, &search, &c, estimate, false, &plan);
     view->remedies = plan.remedies;
     view->n_remedies = plan.n_remedies;
 }

@@ -101,6 +101,14 @@ static bool can_split(const run *r, uint32_t gpus)
     return heads >= gpus && fmod(heads, gpus) == 0;
 }
 
+/* What of the states must lie on one card, whatever the batch. */
+static double least_states(const tv_class_case *of, const tv_shape *shape, uint32_t ranks)
+{
+    const bool whole_copy = shape->strategy == TV_STRATEGY_DDP && shape->tp <= 1 &&
+                            of->c.job.parallel.pp <= 1 && of->c.job.parallel.ep <= 1;
+    return whole_copy ? of->states_bytes : of->states_bytes / ranks;
+}
+
 /* The micro-batch: as stated, else the largest power of two that divides the step and leaves some
  * room, else the largest that fits. */
 static tv_memory fit_batch(run *r, const tv_class_case *of, tv_shape *shape, const tv_machine *m)
@@ -109,7 +117,10 @@ static tv_memory fit_batch(run *r, const tv_class_case *of, tv_shape *shape, con
         return tv_space_memory(&r->space, of, shape, m);
     const uint32_t whole = effective_batch(r->s), ranks = ranks_of(m);
     tv_shape widest = {0};
-    for (uint32_t batch = whole > ranks ? whole / ranks : 1; batch; batch /= 2) {
+    /* States are there at every optimizer step: where they alone are too many, only the least
+     * need is of interest. */
+    const bool hopeless = least_states(of, shape, ranks) > tv_device_memory(m->device);
+    for (uint32_t batch = whole > ranks && !hopeless ? whole / ranks : 1; batch; batch /= 2) {
         shape->batch = batch;
         shape->accum = r->s->job->accum ? r->s->job->accum : whole / (batch * ranks);
         shape->accum = shape->accum ? shape->accum : 1;
@@ -542,7 +553,7 @@ static void add_remedies(run *r, const tv_device *d, tv_plan *plan)
     const tv_case c = tv_space_bind(of, &shape, machine);
     tv_estimate now = {.memory = tv_space_memory(&r->space, of, &shape, machine)};
     tv_predict_time(r->space.a, &c, &now.memory, &now.time);
-    tv_search_remedies(r->space.a, r->space.scratch, r->s, &c, &now, plan);
+    tv_search_remedies(r->space.a, r->space.scratch, r->s, &c, &now, true, plan);
     plan->remedies_for = d;
 }
 

@@ -3,6 +3,8 @@
  * except offload, whose bytes follow from the ledger and whose time is its traffic. */
 #include "search.h"
 
+#include "predict/ledger.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ typedef struct remedies {
     const tv_search *s;
     const tv_case *now;
     double now_s_per_sample;
+    bool quick;
     struct {
         tv_remedy *v;
         size_t n, cap;
@@ -57,7 +60,9 @@ static outcome predict(remedies *r, const changed *to)
         tv_predict_case(r->a, r->now->model, &to->job, machine, r->now->dataset, c))
         return o;
     tv_time time = {0};
-    tv_predict_memory(r->a, r->scratch, c, &o.memory);
+    const tv_walk walk = r->quick ? tv_memory_quick_walk(r->scratch, c)
+                                  : tv_memory_walk(r->scratch, c, c->job.batch, true);
+    tv_memory_from_walk(r->a, c, &walk, &o.memory);
     tv_predict_time(r->a, c, &o.memory, &time);
     o.known = true;
     o.s_per_sample = seconds_per_sample(&time, &c->job, (double)to->gpus * to->nodes);
@@ -386,10 +391,10 @@ static void for_inference(remedies *r)
 }
 
 void tv_search_remedies(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,
-                        const tv_estimate *now, tv_plan *plan)
+                        const tv_estimate *now, bool quick, tv_plan *plan)
 {
     const double ranks = c->machine->gpus ? c->machine->gpus : 1;
-    remedies r = {.a = a, .scratch = scratch, .s = s, .now = c};
+    remedies r = {.a = a, .scratch = scratch, .s = s, .now = c, .quick = quick};
     r.now_s_per_sample = seconds_per_sample(&now->time, &c->job, ranks);
     if (tv_job_trains(&c->job))
         for_training(&r, now);

@@ -40,9 +40,10 @@ const tv_err *tv_search_plan(tv_arena *a, tv_arena *scratch, const tv_search *s,
 const tv_err *tv_search_one(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_device *d,
                             uint32_t gpus, tv_choice *out) TV_CHECKED;
 
-/* Changes that lower the need of a job on a machine, in order of cost, each predicted. */
+/* Changes that lower the need of a job on a machine, in order of cost, each predicted. quick: now
+ * was walked without the allocator, so the changes are too. */
 void tv_search_remedies(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,
-                        const tv_estimate *now, tv_plan *plan);
+                        const tv_estimate *now, bool quick, tv_plan *plan);
 
 /* What mixed precision would give a training job that runs without it; false: nothing to say. */
 bool tv_search_amp(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_case *c,

@@ -29,6 +29,8 @@ const tv_class_case *tv_space_case(tv_space *space, const tv_machine *machine)
     made->like = machine->device;
     made->e =
         tv_predict_case(space->a, space->s->model, &space->job, kept, space->s->dataset, &made->c);
+    if (!made->e)
+        made->states_bytes = tv_search_states(space->scratch, &made->c);
     *tv_push(space->a, &space->cases) = made;
     return made;
 }

@@ -9,6 +9,7 @@
 /* A resolved case, and the cards that it stands for. */
 typedef struct tv_class_case {
     const tv_device *like; /* any card of the class */
+    double states_bytes;   /* of the whole job: no shape needs less in all */
     const tv_err *e;       /* the class cannot run the job */
     tv_case c;
 } tv_class_case;
