@@ -53,8 +53,8 @@ def rate(dev, dtype):
 
 # Picojoules a FLOP costs the whole board while its math units run without pause, by compute
 # capability: the same table stands in src/predict/efficiency.c with its reasons.
-PJ_32 = ((89, 9.3), (80, 14.4), (0, 20.5))
-PJ_16 = ((120, 1.0), (100, 0.45), (90, 0.75), (89, 1.1), (86, 1.7), (80, 1.3), (0, 2.5))
+PJ_32 = ((89, 7.5), (80, 14.5), (0, 16.6))
+PJ_16 = ((120, 1.35), (100, 0.56), (90, 0.8), (89, 1.29), (86, 2.38), (80, 1.33), (0, 2.5))
 
 
 def sustained(dev, dtype):
@@ -64,7 +64,7 @@ def sustained(dev, dtype):
         return 1.0
     cls = DTYPES[dtype][3]
     steps = PJ_32 if cls == '32' else PJ_16
-    need = next(pj for least, pj in steps if cc >= least) * {'8': 0.5, '4': 0.25}.get(cls, 1)
+    need = next(pj for least, pj in steps if cc >= least) * {'8': 0.6, '4': 0.35}.get(cls, 1)
     return min(1.0, dev['tdp_w'] / rate(dev, dtype) * 1e12 / need)
 
 

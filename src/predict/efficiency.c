@@ -88,26 +88,26 @@ static double interpolate(const tv_op_table *t, const place at[3])
 
 /* ---- power ---- */
 
-/* Picojoules that a FLOP costs the whole board while its math units run without pause. Derived
- * from the share of the peak that power-limited calibrate cards reached: fp32 T4 0.42 at 70 W,
- * V100 PCIe 0.86, A100 PCIe 0.89 at 250 W; later fp32 scaled with the process. Tensor units: A100
- * 0.87-0.93 at 400 W, H100 0.74-0.85 at 700 W, B200 0.65-0.76 at 1000 W; Turing, GA102 and Ada are
- * assumed (docs/model.md, "power"). */
+/* Picojoules that a FLOP costs the whole board while its math units run without pause: board watts
+ * over peak and over the share of it that the best tenth of large products reached (0.95 taken as
+ * unthrottled) on each generation's calibrate card: T4, V100, A100 PCIe in fp32; A100, A40, L40S,
+ * H100, B200, RTX PRO 6000 in 16 bit; 8 and 4 bit likewise. Assumed: fp32 from Ada on (scaled with
+ * the process), tensor units up to Turing. docs/model.md, "power". */
 typedef struct energy {
     int from_capability;
     double pj;
 } energy;
 
-static const energy wide_energy[] = {{89, 9.3}, {80, 14.4}, {0, 20.5}};
-static const energy tensor_energy[] = {{120, 1.0}, {100, 0.45}, {90, 0.75}, {89, 1.1},
-                                       {86, 1.7},  {80, 1.3},   {0, 2.5}};
+static const energy wide_energy[] = {{89, 7.5}, {80, 14.5}, {0, 16.6}};
+static const energy tensor_energy[] = {{120, 1.35}, {100, 0.56}, {90, 0.8}, {89, 1.29},
+                                       {86, 2.38},  {80, 1.33},  {0, 2.5}};
 
 static double pj_needed(int capability, tv_width width)
 {
     const energy *e = width == TV_WIDTH_32 ? wide_energy : tensor_energy;
     while (capability < e->from_capability)
         e++;
-    return e->pj * (width == TV_WIDTH_8 ? 0.5 : width == TV_WIDTH_4 ? 0.25 : 1);
+    return e->pj * (width == TV_WIDTH_8 ? 0.6 : width == TV_WIDTH_4 ? 0.35 : 1);
 }
 
 double tv_efficiency_sustained(const tv_device *device, tv_width width, double peak_flops)

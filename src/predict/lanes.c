@@ -170,10 +170,14 @@ static void add_weights(const walk *w, const tv_graph *g, const tv_block *block,
 
 /* ---- sums ---- */
 
+/* What a whole step is wrong by beyond its kernels (fusion, clocks, gaps, libraries' versions):
+ * half of the calibrate groups of training and inference lie within about this. */
+static const double step_sigma = 0.2;
+
 /* Errors of a kind are taken to be wrong together, kinds independently of each other. */
 static double sigma_of(const walk *w, double total_s)
 {
-    double square = 0;
+    double square = step_sigma * step_sigma * total_s * total_s;
     for (int k = 0; k < TV_OP_KIND_COUNT; k++)
         square += w->wrong_s[k] * w->wrong_s[k];
     return total_s > 0 ? sqrt(square) / total_s : 0;
