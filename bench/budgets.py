@@ -27,7 +27,8 @@ def main():
     for run in json.loads((HERE / "budgets.json").read_text())["runs"]:
         got = count(trivet, run["args"])
         over += got is None or got > run["instructions"] * SLACK
-        print(f"{run['name']}: {got:,} of {run['instructions']:,}" if got else f"{run['name']}: failed")
+        figures = f"{got:,} of {run['instructions']:,}" if got else "failed"
+        print(f"{run['name']}: {figures}")
     return 1 if over else 0
 
 

@@ -1,7 +1,8 @@
 """Holds a JSON answer to figures: ... --json | check.py ID CHECK...
 
 A CHECK is PATH~VALUE (within 1 %), PATH~VALUE:TOLERANCE, PATH=WORD, PATH!=WORD, PATH>=N or
-PATH<N. Parts of a path are joined by dots; a sum is PATH+PATH. Prints "ID holds", or each figure that does not."""
+PATH<N. Parts of a path are joined by dots; a sum is PATH+PATH. Prints "ID holds",
+or each figure that does not."""
 import json
 import re
 import sys
