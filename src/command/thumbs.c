@@ -14,12 +14,6 @@ static tv_arg gb(const char *name, double v)
     return tv_arg_num(name, TV_ARG_DISK, v);
 }
 
-static double states(const tv_memory *m)
-{
-    return m->term_bytes[TV_TERM_WEIGHTS] + m->term_bytes[TV_TERM_GRADIENTS] +
-           m->term_bytes[TV_TERM_OPTIMIZER];
-}
-
 static double per_param(const tv_case *c)
 {
     const tv_policy *p = &c->policy;
@@ -27,12 +21,19 @@ static double per_param(const tv_case *c)
     return w + g + tv_predict_state_bytes(c->job.optimizer, p->state, p->master);
 }
 
+/* Weights, gradients and optimizer states, wherever in a step they peak. */
+static double states(const tv_case *c)
+{
+    const double trained = c->graph->trainable_params, params = c->graph->params;
+    if (!tv_job_trains(&c->job))
+        return params * tv_dtype_bytes(c->policy.param);
+    return trained * per_param(c) + (params - trained) * tv_dtype_bytes(c->policy.param);
+}
+
 /* F01, F02: three times four bytes per parameter. */
 static void times_twelve(tv_arena *a, const tv_case *c, tv_size_extras *x)
 {
-    const double params = c->graph->params;
-    const double ours = c->graph->trainable_params * per_param(c) +
-                        (params - c->graph->trainable_params) * tv_dtype_bytes(c->policy.param);
+    const double params = c->graph->params, ours = states(c);
     add(a, x,
         (tv_thumb){
             .rule = "F01",
@@ -142,7 +143,7 @@ static void tiers(tv_arena *a, const tv_case *c, const tv_memory *m, tv_size_ext
                               "length do. This job needs {ours}"),
                            gb("ours", m->total_bytes)),
         });
-    const double tier = params < 100e6 ? 12e9 : params < 3e9 ? 24e9 : 40e9;
+    const double tier = params < 100e6 ? 12e9 : params <= 3e9 ? 24e9 : 40e9;
     add(a, x,
         (tv_thumb){
             .rule = "F119",
@@ -156,7 +157,7 @@ static void tiers(tv_arena *a, const tv_case *c, const tv_memory *m, tv_size_ext
                 TV_TEXT(a, "thumb.f119.why",
                         N_("full training of 3 B holds 48 GB of states; 7 B with adapters fits 24 "
                            "GB, 7 B in 4 bit 8 GB. This job's states: {states}"),
-                        gb("states", states(m))),
+                        gb("states", states(c))),
         });
 }
 

@@ -316,6 +316,108 @@ static void a_deadline_rules_out(void **state)
     close_world(&w);
 }
 
+/* The three ratings, from the share of the card and the verdict. */
+static void headroom_has_thresholds(void **state)
+{
+    (void)state;
+    static const struct {
+        double share;
+        tv_verdict verdict;
+        const char *id;
+    } rows[] = {
+        {0.30, TV_FITS, "headroom.spare"}, {0.70, TV_FITS, "headroom.spare"},
+        {0.71, TV_FITS, "headroom.well"},  {0.90, TV_FITS, "headroom.well"},
+        {0.91, TV_FITS, "headroom.just"},  {0.85, TV_TIGHT, "headroom.just"},
+        {1.01, TV_TIGHT, "headroom.none"}, {1.50, TV_NO_FIT, "headroom.none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const tv_memory m = {.total_bytes = rows[i].share * 24e9,
+                             .capacity_bytes = 24e9,
+                             .verdict = rows[i].verdict};
+        assert_string_equal(tv_search_headroom(&m).id, rows[i].id);
+    }
+}
+
+/* Capacity, speed, acceleration; and who is beaten in both speed and cost of work. */
+static void suitability_has_three_axes(void **state)
+{
+    (void)state;
+    world w;
+    open_world(&w, 0.3e9, TV_TASK_TRAIN);
+    /* no matrix units: vectors at half width give exactly twice the FP32 rate */
+    w.cards[1].rate_flops[TV_RATE_BF16_TENSOR].v = 2 * w.cards[1].rate_flops[TV_RATE_FP32].v;
+    const tv_search s = search_of(&w, TV_GOAL_VALUE);
+    tv_plan plan;
+    assert_ok(w.a, tv_search_plan(w.a, w.scratch, &s, &plan));
+    double fastest = 0;
+    for (size_t i = 0; i < plan.n_choices; i++) {
+        const tv_choice *c = &plan.choices[i];
+        assert_true(c->speed > 0 && c->speed <= 1);
+        fastest = fmax(fastest, c->speed);
+        assert_int_equal(c->accelerated, c->machine.device != &w.cards[1]);
+        for (size_t k = 0; k < plan.n_choices; k++) {
+            const tv_estimate *x = &c->estimate, *y = &plan.choices[k].estimate;
+            const double cost_x = x->cost.per_hour.v / x->time.samples_per_s.v;
+            const double cost_y = y->cost.per_hour.v / y->time.samples_per_s.v;
+            if (c->pareto)
+                assert_false(y->time.samples_per_s.v > x->time.samples_per_s.v && cost_y < cost_x);
+        }
+    }
+    assert_true(fastest == 1);
+    assert_true(plan.choices[0].pareto); /* the cheapest work is beaten by nobody */
+    close_world(&w);
+}
+
+/* A plan in fp32 on a card with matrix units says what mixed precision gives; one with does not. */
+static void mixed_precision_is_proposed(void **state)
+{
+    (void)state;
+    static const tv_precision precisions[] = {TV_PRECISION_FP32, TV_PRECISION_AMP_BF16};
+    for (size_t i = 0; i < 2; i++) {
+        world w;
+        open_world(&w, 0.3e9, TV_TASK_TRAIN);
+        w.job.precision = precisions[i];
+        const tv_search s = search_of(&w, TV_GOAL_VALUE);
+        tv_plan plan;
+        assert_ok(w.a, tv_search_plan(w.a, w.scratch, &s, &plan));
+        bool said = false;
+        for (size_t k = 0; k < plan.choices[0].n_notes; k++)
+            said = said || strcmp(plan.choices[0].notes[k].id, "note.amp") == 0;
+        assert_int_equal(said, precisions[i] == TV_PRECISION_FP32);
+        close_world(&w);
+    }
+}
+
+/* Accumulation keeps the samples of a step: 32 as 4 x 8 and the like. */
+static void accumulation_keeps_the_step(void **state)
+{
+    (void)state;
+    static const uint32_t one = 1;
+    world w;
+    open_world(&w, 0.5e9, TV_TASK_TRAIN);
+    w.job.batch = 32;
+    w.job.seq = 2048;
+    tv_search s = search_of(&w, TV_GOAL_VALUE);
+    s.devices = &w.list[2];
+    s.n_devices = 1;
+    s.counts = &one;
+    s.n_counts = 1;
+    tv_plan plan;
+    assert_ok(w.a, tv_search_plan(w.a, w.scratch, &s, &plan));
+    bool found = false;
+    for (size_t i = 0; i < plan.n_remedies; i++) {
+        const tv_text what = plan.remedies[i].what;
+        if (strcmp(what.id, "remedy.batch") != 0)
+            continue;
+        found = true;
+        assert_true(what.args[0].v * what.args[1].v == 32 && what.args[2].v == 32);
+        assert_true(plan.remedies[i].total_bytes < plan.need_bytes);
+        assert_true(plan.remedies[i].slowdown > 0.95);
+    }
+    assert_true(found);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +428,10 @@ int main(void)
         cmocka_unit_test(remedies_are_predicted),
         cmocka_unit_test(reach_is_exact),
         cmocka_unit_test(a_deadline_rules_out),
+        cmocka_unit_test(headroom_has_thresholds),
+        cmocka_unit_test(suitability_has_three_axes),
+        cmocka_unit_test(mixed_precision_is_proposed),
+        cmocka_unit_test(accumulation_keeps_the_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
