@@ -279,6 +279,32 @@ static void data_can_hold_a_step_back(void **state)
     tv_arena_close(a);
 }
 
+/* What is exposed is part of what is sent; a slower link never helps; accumulation dilutes it. */
+static void communication_is_hidden_or_shown(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    static const tv_strategy strategies[] = {TV_STRATEGY_DDP, TV_STRATEGY_ZERO1, TV_STRATEGY_ZERO3,
+                                             TV_STRATEGY_FSDP, TV_STRATEGY_HSDP};
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+        bench *b = case_of(a, &small, TV_TASK_TRAIN, 2, 256);
+        b->c.job.strategy = strategies[i];
+        b->machine.gpus = 8;
+        b->machine.nodes = 2;
+        const tv_time near = time_of(b);
+        assert_true(near.comm_s > 0);
+        assert_true(near.comm_exposed_s >= 0 && near.comm_exposed_s <= near.comm_s * 1.0000001);
+        b->machine.inter.bytes_per_s = fact(1.25e9);
+        const tv_time far = time_of(b);
+        assert_true(far.comm_exposed_s >= near.comm_exposed_s);
+        assert_true(far.samples_per_s.v <= near.samples_per_s.v);
+        b->c.job.accum = 4;
+        assert_true(time_of(b).samples_per_s.v >= far.samples_per_s.v * 0.999);
+        assert_sums(&far);
+    }
+    tv_arena_close(a);
+}
+
 /* R060: the order of the remedies when the copy to the card binds. */
 static void copy_remedies_stand_in_order(void **state)
 {
@@ -340,6 +366,7 @@ int main(void)
         cmocka_unit_test(more_work_is_never_faster),
         cmocka_unit_test(collectives_respect_the_wire),
         cmocka_unit_test(data_can_hold_a_step_back),
+        cmocka_unit_test(communication_is_hidden_or_shown),
         cmocka_unit_test(copy_remedies_stand_in_order),
         cmocka_unit_test(density_has_three_grades),
         cmocka_unit_test(an_unknown_card_gets_no_time),
