@@ -118,6 +118,32 @@ static void later_stages(plan_run *p, const tv_plan *plan)
     stage(p, "infer", &job[1]);
 }
 
+/* The training cards kept for serving cost more than the cards that serving needs. */
+static void warn_overspend(plan_run *p)
+{
+    const tv_choice *train = NULL, *infer = NULL;
+    for (size_t i = 0; i < p->n_stages; i++) {
+        const tv_str name = tv_str_of(p->stages[i].stage);
+        train = tv_str_is(name, "train") ? p->stages[i].choice : train;
+        infer = tv_str_is(name, "infer") ? p->stages[i].choice : infer;
+    }
+    if (!train || !infer)
+        return;
+    const tv_cost *high = &train->estimate.cost, *low = &infer->estimate.cost;
+    if (!tv_known(high->per_hour) || !tv_known(low->per_hour) ||
+        high->per_hour.v <= low->per_hour.v)
+        return;
+    *tv_push(p->r->a, &p->extras.remarks) =
+        TV_TEXT(p->r->a, "stages.overspend",
+                N_("serving on the training cards would overspend by {extra}: {gpu} does it for "
+                   "{low} instead of {high} {currency} an hour"),
+                tv_arg_num("extra", TV_ARG_RATIO, high->per_hour.v / low->per_hour.v - 1),
+                tv_arg_str("gpu", infer->machine.device->name),
+                tv_arg_num("low", TV_ARG_NUMBER, low->per_hour.v),
+                tv_arg_num("high", TV_ARG_NUMBER, high->per_hour.v),
+                tv_arg_str("currency", high->currency));
+}
+
 /* ---- extras ---- */
 
 /* The guides' rules beside the best choice, or beside the need when nothing holds the job. */
@@ -187,6 +213,7 @@ static const tv_err *run(tv_request *r, const void *options, const tv_args *args
     const tv_search search = search_of(&p, &p.o->job);
     TV_TRY(tv_search_plan(r->a, p.scratch, &search, plan));
     later_stages(&p, plan);
+    warn_overspend(&p);
     TV_TRY(thumbs(&p, plan));
     show(&p, plan);
     if (plan->n_choices)
