@@ -27,7 +27,11 @@ static double loose_bytes(const tv_graph *g, const tv_model *m, double batch, do
     double blocks = 0;
     for (size_t i = 0; i < g->n_order; i++)
         blocks += g->blocks[g->order[i]].n_storages;
-    return blocks * TV_MIB + 4 * batch * tokens * m->vocab;
+    double logits = 4 * batch * tokens * m->vocab;
+    for (size_t i = 0; i < g->n_storages; i++) /* those of every pixel */
+        if (g->storages[i].term == TV_TERM_LOGITS && m->vocab <= 0)
+            logits += tv_form_at(g->storages[i].bytes, batch, 0);
+    return blocks * TV_MIB + logits;
 }
 
 static double peak_of(bench *b, const tv_model *m, tv_task task, uint32_t batch, double *saved)
