@@ -156,6 +156,8 @@ static void size_storages(walk *w, tv_arena *a)
         w->bytes[i] =
             tv_form_at(s->bytes, p->batch, p->cached) * tv_rank_share(&p->rank, s->shard, heads);
         w->term[i] = s->cast_cache ? TV_TERM_TEMPORARIES : s->term;
+        if (s->cast_cache && p->gather_bytes > 0) /* sharded parameters are gathered in 16 bit */
+            w->bytes[i] = 0;
     }
 }
 

@@ -530,15 +530,24 @@ static void need_on_one(run *r, const tv_device *largest, tv_plan *plan)
     plan->question = question_of(r->space.a, r->s, &of->c.job);
 }
 
-/* What the remedies are for: the card that lost alone by least, or the largest when none holds it.
- */
+static bool small_board(const tv_device *d)
+{
+    return tv_str_is(d->segment, "edge") || tv_str_is(d->segment, "laptop");
+}
+
+/* What the remedies are for: the card that lost alone by least and is not far off, or the largest
+ * when none holds it. */
 static const tv_device *nearest_lost(const run *r, const tv_device *largest)
 {
     if (r->choices.n == 0 && r->s->n_devices > 1)
         return largest;
-    for (size_t i = 0; i < r->rejected.n; i++)
-        if (r->rejected.v[i].by_bytes > 0 && r->rejected.v[i].gpus == 1)
-            return r->rejected.v[i].device;
+    for (size_t i = 0; i < r->rejected.n; i++) {
+        const tv_rejection *lost = &r->rejected.v[i];
+        const bool near = lost->by_bytes < tv_device_memory(lost->device);
+        if (lost->by_bytes > 0 && lost->gpus == 1 && (near || r->choices.n == 0) &&
+            !small_board(lost->device))
+            return lost->device;
+    }
     return NULL;
 }
 

@@ -26,6 +26,7 @@ typedef struct remedies {
     tv_arena *scratch;
     const tv_search *s;
     const tv_case *now;
+    double now_bytes;
     double now_s_per_sample;
     bool quick;
     struct {
@@ -71,7 +72,8 @@ static outcome predict(remedies *r, const changed *to)
 
 static void add(remedies *r, tv_text what, double bytes, double slowdown, bool fits)
 {
-    *tv_push(r->a, &r->list) = (tv_remedy){what, bytes, slowdown, fits};
+    if (fits || bytes < 0.99 * r->now_bytes) /* a change without effect is no remedy */
+        *tv_push(r->a, &r->list) = (tv_remedy){what, bytes, slowdown, fits};
 }
 
 static bool try_change(remedies *r, const changed *to)
@@ -395,6 +397,7 @@ void tv_search_remedies(tv_arena *a, tv_arena *scratch, const tv_search *s, cons
 {
     const double ranks = c->machine->gpus ? c->machine->gpus : 1;
     remedies r = {.a = a, .scratch = scratch, .s = s, .now = c, .quick = quick};
+    r.now_bytes = now->memory.total_bytes;
     r.now_s_per_sample = seconds_per_sample(&now->time, &c->job, ranks);
     if (tv_job_trains(&c->job))
         for_training(&r, now);
@@ -409,6 +412,7 @@ bool tv_search_amp(tv_arena *a, tv_arena *scratch, const tv_search *s, const tv_
 {
     const double ranks = c->machine->gpus ? c->machine->gpus : 1;
     remedies r = {.a = a, .scratch = scratch, .s = s, .now = c};
+    r.now_bytes = now->memory.total_bytes;
     r.now_s_per_sample = seconds_per_sample(&now->time, &c->job, ranks);
     changed to = unchanged(&r);
     if (!to_amp(&r, &to))
