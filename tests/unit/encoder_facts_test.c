@@ -79,10 +79,10 @@ static double without_head(const tv_model *m)
 static void real_configurations_count_right(void **state)
 {
     (void)state;
-    tv_arena *a = test_arena();
-    size_t wrong = 0;
     if (!test_shared("models/MANIFEST.jsonl"))
         return;
+    tv_arena *a = test_arena();
+    size_t wrong = 0;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const tv_source *s = NULL;
         const tv_model *m = NULL;
