@@ -36,14 +36,9 @@ tv_graph *tv_emit_close(tv_emit *e)
 tv_val tv_emit_block(tv_emit *e, const char *name, tv_stage stage, tv_val in)
 {
     tv_graph *g = e->g;
-    struct {
-        tv_block *v;
-        size_t n, cap;
-    } list = {g->blocks, g->n_blocks, e->cap_blocks};
-    tv_block *b = tv_push(e->a, &list);
-    g->blocks = list.v;
-    g->n_blocks = list.n;
-    e->cap_blocks = list.cap;
+    if (g->n_blocks == e->cap_blocks)
+        g->blocks = tv_grow(e->a, g->blocks, g->n_blocks, &e->cap_blocks, sizeof *g->blocks);
+    tv_block *b = &g->blocks[g->n_blocks++];
     e->block = (uint32_t)g->n_blocks - 1;
     *b = (tv_block){
         .name = name,
@@ -80,15 +75,11 @@ tv_val tv_emit_end(tv_emit *e, tv_val out)
 void tv_emit_order(tv_emit *e, uint32_t kind, size_t n)
 {
     tv_graph *g = e->g;
-    struct {
-        uint32_t *v;
-        size_t n, cap;
-    } list = {g->order, g->n_order, e->cap_order};
-    for (size_t i = 0; i < n; i++)
-        *tv_push(e->a, &list) = kind;
-    g->order = list.v;
-    g->n_order = list.n;
-    e->cap_order = list.cap;
+    for (size_t i = 0; i < n; i++) {
+        if (g->n_order == e->cap_order)
+            g->order = tv_grow(e->a, g->order, g->n_order, &e->cap_order, sizeof *g->order);
+        g->order[g->n_order++] = kind;
+    }
 }
 
 void tv_emit_cache(tv_emit *e, double kv_width, double kv_heads, double window, double state_bytes)
@@ -159,11 +150,10 @@ uint32_t tv_emit_storage(tv_emit *e, const char *what, tv_form bytes, tv_dtype d
                          tv_shard shard, bool grad)
 {
     tv_graph *g = e->g;
-    struct {
-        tv_storage *v;
-        size_t n, cap;
-    } list = {g->storages, g->n_storages, e->cap_storages};
-    *tv_push(e->a, &list) = (tv_storage){
+    if (g->n_storages == e->cap_storages)
+        g->storages =
+            tv_grow(e->a, g->storages, g->n_storages, &e->cap_storages, sizeof *g->storages);
+    g->storages[g->n_storages++] = (tv_storage){
         .what = what,
         .bytes = bytes,
         .dtype = dtype,
@@ -171,9 +161,6 @@ uint32_t tv_emit_storage(tv_emit *e, const char *what, tv_form bytes, tv_dtype d
         .kind = e->block,
         .grad = grad,
     };
-    g->storages = list.v;
-    g->n_storages = list.n;
-    e->cap_storages = list.cap;
     return (uint32_t)g->n_storages - 1;
 }
 
@@ -206,14 +193,9 @@ tv_val tv_emit_view(tv_val v, tv_form n)
 tv_op *tv_emit_op(tv_emit *e, tv_op_kind kind, const char *name)
 {
     tv_graph *g = e->g;
-    struct {
-        tv_op *v;
-        size_t n, cap;
-    } list = {g->ops, g->n_ops, e->cap_ops};
-    tv_op *op = tv_push(e->a, &list);
-    g->ops = list.v;
-    g->n_ops = list.n;
-    e->cap_ops = list.cap;
+    if (g->n_ops == e->cap_ops)
+        g->ops = tv_grow(e->a, g->ops, g->n_ops, &e->cap_ops, sizeof *g->ops);
+    tv_op *op = &g->ops[g->n_ops++];
     *op = (tv_op){
         .kind = kind,
         .name = tv_emit_path(e, name),
@@ -230,21 +212,16 @@ tv_op *tv_emit_op(tv_emit *e, tv_op_kind kind, const char *name)
 static tv_ids add_ids(tv_emit *e, tv_ids run, const uint32_t *storages, size_t n)
 {
     tv_graph *g = e->g;
-    struct {
-        uint32_t *v;
-        size_t n, cap;
-    } list = {g->ids, g->n_ids, e->cap_ids};
     assert(run.n == 0 || run.first + run.n == g->n_ids);
     if (run.n == 0)
         run.first = (uint32_t)g->n_ids;
     for (size_t i = 0; i < n; i++)
         if (storages[i] != TV_NONE) {
-            *tv_push(e->a, &list) = storages[i];
+            if (g->n_ids == e->cap_ids)
+                g->ids = tv_grow(e->a, g->ids, g->n_ids, &e->cap_ids, sizeof *g->ids);
+            g->ids[g->n_ids++] = storages[i];
             run.n++;
         }
-    g->ids = list.v;
-    g->n_ids = list.n;
-    e->cap_ids = list.cap;
     return run;
 }
 
@@ -285,14 +262,9 @@ bool tv_emit_quantised(const tv_emit *e, tv_weight_plan plan)
 tv_weight *tv_emit_declare(tv_emit *e, tv_op *op, tv_weight_plan plan)
 {
     tv_graph *g = e->g;
-    struct {
-        tv_weight *v;
-        size_t n, cap;
-    } list = {g->weights, g->n_weights, e->cap_weights};
-    tv_weight *w = tv_push(e->a, &list);
-    g->weights = list.v;
-    g->n_weights = list.n;
-    e->cap_weights = list.cap;
+    if (g->n_weights == e->cap_weights)
+        g->weights = tv_grow(e->a, g->weights, g->n_weights, &e->cap_weights, sizeof *g->weights);
+    tv_weight *w = &g->weights[g->n_weights++];
     const tv_policy *p = &e->set->policy;
     const bool all = e->set->trainable == TV_TRAIN_ALL && !e->frozen;
     *w = (tv_weight){
