@@ -100,10 +100,12 @@ static void stage(plan_run *p, const char *name, const tv_job *job)
 
 static void later_stages(plan_run *p, const tv_plan *plan)
 {
-    const bool trains = plan->n_choices && tv_job_trains(&plan->choices[0].job);
+    if (!plan->n_choices)
+        return;
+    const bool trains = tv_job_trains(&plan->choices[0].job);
+    p->stages[p->n_stages++] = (tv_stage_pick){trains ? "train" : "infer", &plan->choices[0]};
     if (!trains)
         return;
-    p->stages[p->n_stages++] = (tv_stage_pick){"train", &plan->choices[0]};
     tv_job *job = tv_new(p->r->a, tv_job, 2);
     job[0] = p->o->job;
     job[0].task = TV_TASK_INFER;

@@ -62,9 +62,14 @@ static tv_grade grade_density(tv_arena *a, const tv_time *t, tv_text *text)
 
 static tv_grade grade_io(tv_arena *a, const tv_case *c, const tv_time *t, tv_text *text)
 {
-    if (!c->dataset || !(t->step_s.v > 0) || !(t->data_s > 0)) {
+    if (!c->dataset) {
         *text =
             TV_TEXT0("io.unknown", N_("nothing is known of the data: give --data DIR and --disk"));
+        return TV_GRADE_UNKNOWN;
+    }
+    if (!(t->step_s.v > 0) || !(t->storage_s + t->decode_s > 0)) {
+        *text = TV_TEXT0("io.too-little", N_("too little is known of the data: give --disk, or "
+                                             "--samples and --sample-bytes"));
         return TV_GRADE_UNKNOWN;
     }
     const double share = t->data_exposed_s / t->step_s.v;

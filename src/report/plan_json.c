@@ -112,27 +112,41 @@ static void put_need(tv_json_out *w, const tv_plan *plan)
     tv_json_end(w, '}');
 }
 
+static const tv_choice *pick_of(const tv_plan_view *view, const char *stage)
+{
+    for (size_t i = 0; i < view->n_stages; i++)
+        if (tv_str_is(tv_str_of(view->stages[i].stage), stage))
+            return view->stages[i].choice;
+    return NULL;
+}
+
+static void put_pick(tv_json_out *w, const tv_choice *c)
+{
+    tv_json_begin(w, '{');
+    tv_json_key(w, "gpu");
+    tv_json_put_str(w, c->machine.device->slug);
+    put_known(w, "gpus", c->machine.gpus);
+    put_known(w, "total_bytes", c->estimate.memory.total_bytes);
+    put_known(w, "step_s", c->estimate.time.step_s.v);
+    put_known(w, "per_hour", c->estimate.cost.per_hour.v);
+    tv_json_key(w, "currency");
+    tv_json_put_str(w, c->estimate.cost.currency);
+    tv_json_end(w, '}');
+}
+
+/* Every stage has its key; null where it was not asked or nothing holds it. */
 static void put_stages(tv_json_out *w, const tv_plan_view *view)
 {
+    static const char *const stages[] = {"train", "validate", "infer"};
     tv_json_key(w, "stages");
     tv_json_begin(w, '{');
-    for (size_t i = 0; i < view->n_stages; i++) {
-        const tv_choice *c = view->stages[i].choice;
-        tv_json_key(w, view->stages[i].stage);
-        if (!c) {
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        const tv_choice *c = pick_of(view, stages[i]);
+        tv_json_key(w, stages[i]);
+        if (c)
+            put_pick(w, c);
+        else
             tv_json_put_null(w);
-            continue;
-        }
-        tv_json_begin(w, '{');
-        tv_json_key(w, "gpu");
-        tv_json_put_str(w, c->machine.device->slug);
-        put_known(w, "gpus", c->machine.gpus);
-        put_known(w, "total_bytes", c->estimate.memory.total_bytes);
-        put_known(w, "step_s", c->estimate.time.step_s.v);
-        put_known(w, "per_hour", c->estimate.cost.per_hour.v);
-        tv_json_key(w, "currency");
-        tv_json_put_str(w, c->estimate.cost.currency);
-        tv_json_end(w, '}');
     }
     tv_json_end(w, '}');
 }

@@ -334,7 +334,7 @@ static void put_stages(const tv_page *page, const tv_plan_view *view)
         tv_table_add(a, &t, TV_PLAIN,
                      c ? known_or_dash(a, tv_put_seconds, c->estimate.time.step_s) : (tv_str){0});
     }
-    if (view->n_stages == 0)
+    if (view->n_stages < 2)
         return;
     tv_page_head(page, N_("a card for each stage"));
     tv_table_put(page, &t, 2);
