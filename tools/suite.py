@@ -119,7 +119,7 @@ def part_style(tally, _):
 
 
 def part_closure(tally, options):
-    script(tally, "messages", [PYTHON, "tools/check_messages.py", "--tolerate"])
+    script(tally, "messages", [PYTHON, "tools/check_messages.py"])
     script(tally, "rows and names", [PYTHON, "tools/check_closure.py", options.build])
 
 

@@ -43,26 +43,12 @@ struct tv_validator {
     } outcomes;
 };
 
-static void close_arena(void *what)
-{
-    tv_arena_close(what);
-}
-
-static const tv_err *open_arena(tv_arena *a, tv_arena **opened)
-{
-    *opened = tv_arena_open(TV_LIMIT_ARENA_BYTES);
-    if (!*opened)
-        return TV_FAIL0(a, TV_SYSTEM, "memory.none", N_("the system has no memory left"));
-    tv_defer(a, close_arena, *opened);
-    return NULL;
-}
-
 const tv_err *tv_validator_open(tv_request *r, tv_validator **v)
 {
     tv_validator *out = tv_new(r->a, tv_validator, 1);
     *out = (tv_validator){.r = r, .a = r->a};
-    TV_TRY(open_arena(r->a, &out->work));
-    TV_TRY(open_arena(r->a, &out->scratch));
+    out->work = tv_arena_child(r->a, TV_LIMIT_ARENA_BYTES);
+    out->scratch = tv_arena_child(r->a, TV_LIMIT_ARENA_BYTES);
     TV_TRY(tv_catalog_open(r->a, r->home, &out->catalog));
     *v = out;
     return NULL;

@@ -16,6 +16,7 @@ typedef struct resolver {
         tv_text *v;
         size_t n, cap;
     } defaults;
+    size_t targets_default; /* where the note on --lora-targets stands: the last one */
 } resolver;
 
 static void took(resolver *r, const char *field, tv_str value)
@@ -191,6 +192,7 @@ static void choose_training(resolver *r)
     job->lora_rank = or_default(r, "lora-rank", job->lora_rank, 16);
     if (job->lora_targets.n == 0) {
         job->lora_targets = TV_S(PEFT_TARGETS);
+        r->targets_default = r->defaults.n;
         took(r, "lora-targets", job->lora_targets);
     }
 }
@@ -243,12 +245,63 @@ static const tv_err *check_lengths(resolver *r)
                    TV_TEXT0("seq.try", N_("Give a smaller --seq or --gen.")));
 }
 
+/* The last parts of the body's linear layers, each once: what --lora-targets may name. */
+static tv_str linear_names(tv_arena *a, const tv_graph *g)
+{
+    tv_buf b = tv_buf_in(a);
+    for (size_t i = 0; i < g->n_ops; i++) {
+        const tv_op *op = &g->ops[i];
+        const bool body = g->blocks[op->block].stage == TV_STAGE_BODY;
+        if (op->kind != TV_OP_GEMM || !body || op->n_weights == 0)
+            continue;
+        tv_str name = tv_str_of(op->name);
+        for (tv_cut c = tv_str_cut(name, '.'); c.found; c = tv_str_cut(name, '.'))
+            name = c.tail;
+        if (tv_str_has(tv_buf_str(&b), name))
+            continue;
+        tv_puts(&b, b.n ? ", " : "");
+        tv_put(&b, name);
+    }
+    return tv_buf_str(&b);
+}
+
+/* Patterns that match nothing would train nothing: refused when stated; where PEFT's own list does
+ * not fit the model, every linear layer of the body is adapted. */
+static const tv_err *check_targets(resolver *r, const tv_graph *g, bool *again)
+{
+    *again = false;
+    if (!tv_job_adapts(&r->c->job) || g->trainable_params > 0)
+        return NULL;
+    if (tv_str_is(r->c->job.lora_targets, PEFT_TARGETS)) {
+        r->c->job.lora_targets = r->c->setting.lora_targets = TV_S("*");
+        r->defaults.n = r->targets_default; /* its note is replaced */
+        took(r, "lora-targets", TV_S("*"));
+        *again = true;
+        return NULL;
+    }
+    return tv_hint(TV_FAIL(r->a, TV_USAGE, "lora.no-target",
+                           N_("--lora-targets {targets} names no linear layer"),
+                           tv_arg_str("targets", r->c->job.lora_targets)),
+                   TV_TEXT(r->a, "lora.targets",
+                           N_("The model's are {names}; * stands for any part of a name."),
+                           tv_arg_str("names", linear_names(r->a, g))));
+}
+
 static const tv_err *build_graphs(resolver *r)
 {
     tv_case *c = r->c;
     tv_graph *g = NULL;
+    bool again = false;
     TV_TRY(r->model->build(r->a, r->model, &c->setting, &g));
+    TV_TRY(check_targets(r, g, &again));
+    if (again)
+        TV_TRY(r->model->build(r->a, r->model, &c->setting, &g));
+    if (again && g->trainable_params <= 0)
+        return TV_FAIL0(r->a, TV_UNSUPPORTED, "lora.no-linear",
+                        N_("the model has no linear layer that adapters could join"));
     c->graph = g;
+    c->job.defaults = r->defaults.v;
+    c->job.n_defaults = r->defaults.n;
     if (tv_job_trains(&c->job) || !r->model->generates)
         return NULL;
     tv_setting decode = c->setting;

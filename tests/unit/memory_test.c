@@ -335,6 +335,30 @@ static void quick_walk_agrees(void **state)
     drop_bed(&b);
 }
 
+/* Patterns that name nothing train nothing: an error that lists what there is. */
+static void adapters_need_a_target(void **state)
+{
+    (void)state;
+    bed b = make_bed();
+    b.machine.device = &b.device;
+    tv_job job = plain_job();
+    job.task = TV_TASK_LORA;
+    job.lora_targets = TV_S("no_such_layer");
+    tv_case c;
+    const tv_err *e = tv_predict_case(b.a, named(&b, "bert-base"), &job, &b.machine, NULL, &c);
+    assert_non_null(e);
+    assert_string_equal(e->what.id, "lora.no-target");
+    assert_int_equal(e->code, TV_USAGE);
+    assert_true(tv_str_has(tv_text_in(b.a, TV_EN, e->hint), TV_S("query, key, value")));
+    job.lora_targets = (tv_str){0};
+    assert_ok(b.a, tv_predict_case(b.a, named(&b, "bert-base"), &job, &b.machine, NULL, &c));
+    assert_true(c.graph->trainable_params > 0);
+    e = tv_predict_case(b.a, named(&b, "resnet50"), &job, &b.machine, NULL, &c);
+    assert_non_null(e);
+    assert_string_equal(e->what.id, "lora.no-linear");
+    drop_bed(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +372,7 @@ int main(void)
         cmocka_unit_test(accumulation_keeps_gradients),
         cmocka_unit_test(stated_terms_sum),
         cmocka_unit_test(quick_walk_agrees),
+        cmocka_unit_test(adapters_need_a_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
