@@ -76,6 +76,15 @@ static tv_precision serving_precision(const resolver *r)
     return capability(r->machine->device) >= 80 ? TV_PRECISION_BF16 : TV_PRECISION_FP16;
 }
 
+/* Packed weights are unpacked to whatever 16-bit type the card multiplies. */
+static void sixteen_bit_of(const resolver *r, tv_policy *p)
+{
+    if (!p->base || p->compute != TV_BF16 || capability(r->machine->device) >= 80)
+        return;
+    p->param = p->compute = p->stream = p->grad = TV_F16;
+    p->kv = p->kv == TV_BF16 ? TV_F16 : p->kv;
+}
+
 static void choose_precision(resolver *r)
 {
     tv_job *job = &r->c->job;
@@ -100,6 +109,7 @@ static void choose_precision(resolver *r)
         if (job->master == 2)
             r->c->policy.grad = TV_F32;
     }
+    sixteen_bit_of(r, &r->c->policy);
     if (job->kv)
         r->c->policy.kv = job->kv;
 }
