@@ -76,12 +76,17 @@ static tv_precision serving_precision(const resolver *r)
     return capability(r->machine->device) >= 80 ? TV_PRECISION_BF16 : TV_PRECISION_FP16;
 }
 
-/* Packed weights are unpacked to whatever 16-bit type the card multiplies. */
+/* Packed weights are unpacked to whatever 16-bit type the card multiplies, and a bf16 file is
+ * served in fp16 where there is no bf16. */
 static void sixteen_bit_of(const resolver *r, tv_policy *p)
 {
-    if (!p->base || p->compute != TV_BF16 || capability(r->machine->device) >= 80)
+    const bool free = p->base || p->precision == TV_PRECISION_AS_STORED;
+    if (!free || p->compute != TV_BF16 || capability(r->machine->device) >= 80)
         return;
-    p->param = p->compute = p->stream = p->grad = TV_F16;
+    const bool fp32 = p->param == TV_F32; /* 4-bit training keeps the rest in fp32 */
+    p->compute = TV_F16;
+    if (!fp32)
+        p->param = p->stream = p->grad = TV_F16;
     p->kv = p->kv == TV_BF16 ? TV_F16 : p->kv;
 }
 
