@@ -138,3 +138,24 @@ void tv_put_flops(tv_buf *b, double v)
     };
     put_scaled(b, v, units, sizeof units / sizeof *units, 4);
 }
+
+/* Whole numbers from 1000 on, one decimal from 10 on, two below. */
+static void put_in_column(tv_buf *b, double v)
+{
+    if (fabs(v) >= 999.5)
+        tv_put_count(b, floor(v + 0.5));
+    else if (v == floor(v))
+        tv_put_fixed(b, v, 0);
+    else
+        tv_put_fixed(b, v, fabs(v) >= 9.995 ? 1 : 2);
+}
+
+void tv_put_tera(tv_buf *b, double v)
+{
+    put_in_column(b, v / 1e12);
+}
+
+void tv_put_giga(tv_buf *b, double v)
+{
+    put_in_column(b, v / 1e9);
+}

@@ -23,5 +23,8 @@ void tv_put_disk(tv_buf *b, double v);    /* 11.2 GB */
 void tv_put_seconds(tv_buf *b, double v); /* 12.3 ms, 4.2 h */
 void tv_put_percent(tv_buf *b, double v); /* 0.376 -> 37.6 % */
 void tv_put_flops(tv_buf *b, double v);   /* 312 TFLOP/s */
+/* For columns whose head names the unit. */
+void tv_put_tera(tv_buf *b, double v); /* 165.2e12 -> 165.2; 1979e12 -> 1,979; 0.17e12 -> 0.17 */
+void tv_put_giga(tv_buf *b, double v); /* 1008e9 -> 1,008; 31.5e9 -> 31.5 */
 
 #endif

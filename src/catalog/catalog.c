@@ -305,6 +305,7 @@ const tv_err *tv_catalog_need_groups(tv_catalog *c)
     }
     c->groups = groups;
     c->n_groups = list->n;
+    c->references = tv_json_get(doc, "references");
     return NULL;
 }
 
@@ -344,6 +345,18 @@ const tv_err *tv_catalog_remark(tv_catalog *c, tv_lang lang, tv_str id, tv_str *
             continue;
         TV_TRY(tv_record_read(c, r));
         *text = tv_json_str(tv_json_get(r->json, lang == TV_ZH ? "zh" : "en"));
+    }
+    return NULL;
+}
+
+const tv_err *tv_catalog_reference(tv_catalog *c, tv_str slug, tv_str *class)
+{
+    *class = (tv_str){0};
+    TV_TRY(tv_catalog_need_groups(c));
+    for (size_t i = 0; i < c->references->n; i++) {
+        const tv_json *j = &c->references->items[i];
+        if (tv_str_eq(tv_json_str(tv_json_get(j, "gpu")), slug))
+            *class = tv_json_str(tv_json_get(j, "class"));
     }
     return NULL;
 }

@@ -27,6 +27,9 @@ typedef struct tv_group_list {
 
 const tv_err *tv_catalog_groups(tv_catalog *c, tv_group_list *groups) TV_CHECKED;
 
+/* "entry", "advanced" or "datacenter" where the card is the reference of that class; else empty. */
+const tv_err *tv_catalog_reference(tv_catalog *c, tv_str slug, tv_str *class) TV_CHECKED;
+
 /* What a name stands for: one card, or several. Exactly one of the two is set. */
 typedef struct tv_found {
     const tv_device *device;

@@ -40,7 +40,8 @@ struct tv_catalog {
     size_t n_devices;
     tv_device_group *groups; /* read with the first name that is no card's slug */
     size_t n_groups;
-    tv_name_keys keys; /* filled by the first look-up that needs it */
+    const tv_json *references; /* comes with the groups */
+    tv_name_keys keys;         /* filled by the first look-up that needs it */
     const tv_server *servers;
     size_t n_servers;
     const tv_disk *disks;

@@ -7,14 +7,7 @@
 #include "report/report.h"
 #include "search/search.h"
 
-typedef struct rung {
-    const char *model;
-    tv_task task;
-    tv_precision precision;
-    uint32_t batch, seq;
-} rung;
-
-static const rung ladder[] = {
+const tv_rung tv_reach_ladder[] = {
     {"resnet-50", TV_TASK_TRAIN, TV_PRECISION_DEFAULT, 64, 0},
     {"yolov8m", TV_TASK_TRAIN, TV_PRECISION_DEFAULT, 16, 0},
     {"bert-base", TV_TASK_FINETUNE, TV_PRECISION_DEFAULT, 16, 512},
@@ -31,10 +24,11 @@ static const rung ladder[] = {
     {"qwen2.5-32b", TV_TASK_INFER, TV_PRECISION_INT4, 1, 4096},
     {"qwen2.5-72b", TV_TASK_INFER, TV_PRECISION_INT4, 1, 4096},
     {"qwen2.5-72b", TV_TASK_QLORA, TV_PRECISION_DEFAULT, 1, 2048},
+    {.model = NULL},
 };
 
 /* Weighs one rung; false: the card cannot run it at all. */
-static bool weigh(const tv_reach *r, const rung *step, tv_choice *out)
+static bool weigh(const tv_reach *r, const tv_rung *step, tv_choice *out)
 {
     tv_arena *a = r->req->a;
     const tv_source *source = NULL;
@@ -67,11 +61,11 @@ static bool weigh(const tv_reach *r, const rung *step, tv_choice *out)
 
 const tv_err *tv_reach_show(const tv_reach *r)
 {
-    enum { n_rungs = sizeof ladder / sizeof *ladder };
+    enum { n_rungs = sizeof tv_reach_ladder / sizeof *tv_reach_ladder - 1 };
     tv_choice *choices = tv_new(r->req->a, tv_choice, n_rungs);
     size_t n = 0;
     for (size_t i = 0; i < n_rungs; i++)
-        n += weigh(r, &ladder[i], &choices[n]);
+        n += weigh(r, &tv_reach_ladder[i], &choices[n]);
     const tv_reach_view view = {r->device, r->gpus, choices, n};
     if (r->req->json)
         tv_reach_json(r->req, r->req->out, &view);

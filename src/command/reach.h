@@ -2,7 +2,19 @@
 #ifndef TV_REACH_H
 #define TV_REACH_H
 
+#include "desc/job.h"
 #include "market.h"
+
+/* A reference job. */
+typedef struct tv_rung {
+    const char *model; /* a built-in name */
+    tv_task task;
+    tv_precision precision;
+    uint32_t batch, seq;
+} tv_rung;
+
+/* Of growing need; model NULL at the end. */
+extern const tv_rung tv_reach_ladder[];
 
 typedef struct tv_reach {
     tv_request *req;
