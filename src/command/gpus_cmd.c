@@ -65,6 +65,19 @@ static const tv_err *check_job(const tv_gpus_run *g, const tv_args *args, bool c
     return NULL;
 }
 
+static const tv_err *bad_word(tv_request *r, const tv_args *args)
+{
+    static const char *const words[] = {"list", "show", "compare"};
+    tv_str word = args->v[0];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tv_str_is(word, words[i]) && args->n > 1)
+            word = args->v[args->n - 1];
+    return tv_hint(TV_FAIL(r->a, TV_USAGE, "gpus.word",
+                           N_("gpus does not know what to do with \"{word}\""),
+                           tv_arg_str("word", word)),
+                   TV_TEXT0("gpus.word.try", N_("Say list, show NAME or compare A B.")));
+}
+
 static const tv_err *run(tv_request *r, const void *options, const tv_args *args)
 {
     const tv_machine_options none = {0};
@@ -78,10 +91,7 @@ static const tv_err *run(tv_request *r, const void *options, const tv_args *args
         return tv_gpus_show(&g, args->v[1]);
     if (tv_str_is(word, "compare"))
         return tv_gpus_compare(&g, args->v + 1, args->n - 1);
-    return tv_hint(TV_FAIL(r->a, TV_USAGE, "gpus.word",
-                           N_("gpus does not know what to do with \"{word}\""),
-                           tv_arg_str("word", args->v[args->n - 1])),
-                   TV_TEXT0("gpus.word.try", N_("Say list, show NAME or compare A B.")));
+    return bad_word(r, args);
 }
 
 extern const tv_command tv_command_gpus;

@@ -279,11 +279,11 @@ static void put_parameters(const tv_page *page, const tv_comparison *c)
     for (size_t i = 0; i < TV_PARAMETERS; i++) {
         const tv_parameter *p = &c->parameters[i];
         tv_buf b = tv_buf_in(page->b->a);
-        tv_put(&b, say(page, p->name));
-        tv_puts(&b, ": ");
-        tv_put(&b, text(page, p->decides));
+        tv_put(&b, text(page, TV_TEXT(page->b->a, "compare.parameter", N_("{level}: {how}"),
+                                      tv_arg_word("level", p->name),
+                                      tv_arg_str("how", text(page, p->decides)))));
         if (p->binds >= 0) {
-            tv_puts(&b, " ");
+            tv_puts(&b, page->lang == TV_ZH ? "" : " ");
             tv_put(&b, say(page,
                            p->binds ? N_("It binds this job.") : N_("It does not bind this job.")));
         }

@@ -164,17 +164,20 @@ static size_t tier_of(const tv_device *d)
     return i;
 }
 
+static tv_arg bound_arg(tv_arena *a, const char *name, double bytes)
+{
+    return tv_arg_str(name, tv_show_memory(a, tv_fact_of(bytes, TV_CATALOG, (tv_str){0})));
+}
+
 static void put_tier(const tv_page *page, size_t tier)
 {
     tv_arena *a = page->b->a;
-    const tv_text t = tier == 0 ? TV_TEXT(a, "list.tier-top", N_("{low} and more"),
-                                          tv_arg_num("low", TV_ARG_MEMORY, tiers_bytes[0]))
+    const tv_arg low = bound_arg(a, "low", tiers_bytes[tier]);
+    const tv_arg high = bound_arg(a, "high", tier ? tiers_bytes[tier - 1] : 0);
+    const tv_text t = tier == 0 ? TV_TEXT(a, "list.tier-top", N_("{low} and more"), low)
                       : tiers_bytes[tier] > 0
-                          ? TV_TEXT(a, "list.tier", N_("{low} to under {high}"),
-                                    tv_arg_num("low", TV_ARG_MEMORY, tiers_bytes[tier]),
-                                    tv_arg_num("high", TV_ARG_MEMORY, tiers_bytes[tier - 1]))
-                          : TV_TEXT(a, "list.tier-bottom", N_("under {high}"),
-                                    tv_arg_num("high", TV_ARG_MEMORY, tiers_bytes[tier - 1]));
+                          ? TV_TEXT(a, "list.tier", N_("{low} to under {high}"), low, high)
+                          : TV_TEXT(a, "list.tier-bottom", N_("under {high}"), high);
     tv_putc(page->b, '\n');
     tv_page_text(page, TV_BOLD, 0, t);
 }

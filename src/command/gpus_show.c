@@ -165,6 +165,14 @@ static void put_dtypes(const tv_page *page, const tv_device *d)
 
 /* ---- links ---- */
 
+/* A number of GB/s without its unit: the sentence says it. */
+static tv_arg giga(tv_arena *a, const char *name, double bytes_per_s)
+{
+    tv_buf b = tv_buf_in(a);
+    tv_put_giga(&b, bytes_per_s);
+    return tv_arg_str(name, tv_buf_str(&b));
+}
+
 static tv_str fabric_line(const tv_page *page, const tv_device *d)
 {
     tv_arena *a = page->b->a;
@@ -177,13 +185,11 @@ static tv_str fabric_line(const tv_page *page, const tv_device *d)
                                   tv_arg_str("name", d->fabric)));
     return sourced(
         a,
-        text(page,
-             TV_TEXT(a, "show.fabric",
-                     N_("{name}: {one} GB/s one way, {both} GB/s both ways "
-                        "together"),
-                     tv_arg_str("name", d->fabric),
-                     tv_arg_num("one", TV_ARG_NUMBER, d->nvlink_bytes_per_s.v / TV_GB),
-                     tv_arg_num("both", TV_ARG_NUMBER, d->nvlink_both_bytes_per_s.v / TV_GB))),
+        text(page, TV_TEXT(a, "show.fabric",
+                           N_("{name}: {one} GB/s one way, {both} GB/s both ways "
+                              "together"),
+                           tv_arg_str("name", d->fabric), giga(a, "one", d->nvlink_bytes_per_s.v),
+                           giga(a, "both", d->nvlink_both_bytes_per_s.v))),
         d->nvlink_bytes_per_s);
 }
 
@@ -226,11 +232,9 @@ static tv_str slot_line(const tv_gpus_run *g, const tv_page *page, const tv_devi
                 TV_TEXT(a, "show.slot-rate",
                         N_("gen {gen} × {lanes}: {wire} GB/s one way ({both} GB/s both ways), "
                            "about {reached} GB/s reached"),
-                        tv_arg_num("gen", TV_ARG_NUMBER, d->pcie_gen.v),
-                        tv_arg_num("lanes", TV_ARG_NUMBER, lanes),
-                        tv_arg_num("wire", TV_ARG_NUMBER, wire.v / TV_GB),
-                        tv_arg_num("both", TV_ARG_NUMBER, 2 * wire.v / TV_GB),
-                        tv_arg_num("reached", TV_ARG_NUMBER, reached.v / TV_GB)));
+                        giga(a, "gen", d->pcie_gen.v), tv_arg_num("lanes", TV_ARG_NUMBER, lanes),
+                        tv_arg_num("wire", TV_ARG_NUMBER, wire.v), giga(a, "both", 2 * wire.v),
+                        giga(a, "reached", reached.v)));
 }
 
 /* R077: like for like, and where the larger number that goes round comes from. */
@@ -241,19 +245,18 @@ static void put_link_ratio(const tv_page *page, const tv_device *d)
         return;
     const tv_link_ratio ratio =
         tv_rule_link_ratio(d->nvlink_both_bytes_per_s.v, true, slot.v, false);
-    tv_buf one = tv_buf_in(page->b->a);
+    tv_arena *a = page->b->a;
+    tv_buf one = tv_buf_in(a);
     tv_put_short(&one, ratio.one_way, 2);
     tv_page_text(
         page, TV_DIM, 2,
-        TV_TEXT(page->b->a, "show.link-ratio",
+        TV_TEXT(a, "show.link-ratio",
                 N_("{name} {one} against PCIe {slot} GB/s, both one way as makers state them: "
                    "{ratio} times. {both} / {slot} = {headline} sets both directions of one link "
                    "against one direction of the other."),
-                tv_arg_str("name", d->fabric),
-                tv_arg_num("one", TV_ARG_NUMBER, d->nvlink_bytes_per_s.v / TV_GB),
-                tv_arg_num("slot", TV_ARG_NUMBER, slot.v / TV_GB),
-                tv_arg_str("ratio", tv_buf_str(&one)),
-                tv_arg_num("both", TV_ARG_NUMBER, d->nvlink_both_bytes_per_s.v / TV_GB),
+                tv_arg_str("name", d->fabric), giga(a, "one", d->nvlink_bytes_per_s.v),
+                giga(a, "slot", slot.v), tv_arg_str("ratio", tv_buf_str(&one)),
+                giga(a, "both", d->nvlink_both_bytes_per_s.v),
                 tv_arg_num("headline", TV_ARG_NUMBER, ratio.headline)));
 }
 
@@ -290,7 +293,17 @@ static tv_str stack_line(const tv_page *page, const char *how, tv_support suppor
     static const char *const levels[] = {N_("unknown"), N_("none"), N_("plug-in or fork"),
                                          N_("wheels")};
     tv_arena *a = page->b->a;
-    return tv_str_join(a, tv_str_join(a, say(page, levels[support]), TV_S(": ")), say(page, how));
+    return text(page, TV_TEXT(a, "show.stack", N_("{level}: {how}"),
+                              tv_arg_word("level", levels[support]), tv_arg_word("how", how)));
+}
+
+static tv_str confidence(const tv_page *page, tv_str word)
+{
+    static const char *const words[] = {N_("high"), N_("medium"), N_("low")};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tv_str_is(word, words[i]))
+            return say(page, words[i]);
+    return word;
 }
 
 static void put_rest(const tv_page *page, const tv_device *d)
@@ -314,7 +327,7 @@ static void put_rest(const tv_page *page, const tv_device *d)
                                          "bandwidth)"),
                                       tv_arg_num("n", TV_ARG_COUNT, d->cuda_cores.v)))
                  : (tv_str){0});
-    put_pair(page, &t, N_("confidence"), d->confidence);
+    put_pair(page, &t, N_("confidence"), confidence(page, d->confidence));
     tv_table_put(page, &t, 2);
 }
 
@@ -475,7 +488,7 @@ static void member_row(const tv_gpus_run *g, tv_table *t, const tv_device *d)
     if (d->nvlink_group > 0)
         tv_put_u64(&group, (uint64_t)d->nvlink_group);
     else
-        tv_puts(&group, "?");
+        tv_puts(&group, tv_str_is(d->fabric, "none") ? "–" : "?");
     tv_table_add(a, t, TV_PLAIN, tv_buf_str(&group));
     tv_table_add(a, t, TV_PLAIN, tv_show_number(a, d->board_w, 4));
 }
