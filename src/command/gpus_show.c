@@ -232,9 +232,9 @@ static tv_str slot_line(const tv_gpus_run *g, const tv_page *page, const tv_devi
                 TV_TEXT(a, "show.slot-rate",
                         N_("gen {gen} × {lanes}: {wire} GB/s one way ({both} GB/s both ways), "
                            "about {reached} GB/s reached"),
-                        giga(a, "gen", d->pcie_gen.v), tv_arg_num("lanes", TV_ARG_NUMBER, lanes),
-                        tv_arg_num("wire", TV_ARG_NUMBER, wire.v), giga(a, "both", 2 * wire.v),
-                        giga(a, "reached", reached.v)));
+                        tv_arg_num("gen", TV_ARG_NUMBER, d->pcie_gen.v),
+                        tv_arg_num("lanes", TV_ARG_NUMBER, lanes), giga(a, "wire", wire.v),
+                        giga(a, "both", 2 * wire.v), giga(a, "reached", reached.v)));
 }
 
 /* R077: like for like, and where the larger number that goes round comes from. */
