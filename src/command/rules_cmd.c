@@ -193,6 +193,26 @@ static void run_supply(const double *in, outcome *out)
     put(out, "rail_12v_rounded_a", TV_ARG_NUMBER, s.rail_rounded_a);
 }
 
+static void run_saving(const double *in, outcome *out)
+{
+    put(out, "saving", TV_ARG_RATIO, tv_rule_saving(in[0], in[1]));
+}
+
+static void run_density(const double *in, outcome *out)
+{
+    put(out, "matrix_share", TV_ARG_RATIO, in[0]);
+    out->verdict = tv_density_name(tv_rule_density(in[0]));
+}
+
+static void run_premium(const double *in, outcome *out)
+{
+    put(out, "matrix_share", TV_ARG_RATIO, in[0]);
+    put(out, "utilisation", TV_ARG_RATIO, in[1]);
+    out->verdict = tv_rule_premium_wasted(in[0], in[1])
+                       ? N_("not worth a high-end card's premium")
+                       : N_("no verdict: the rule speaks only below 40 % and 60 %");
+}
+
 static const rule_row rules[] = {
     {"achieved",
      N_("FLOP/s that a run reaches, and whether that can be"),
@@ -204,6 +224,11 @@ static const rule_row rules[] = {
      "R052, F118",
      {{"weights", A_SIZE, false}, {"bandwidth", A_RATE, false}, {"measured", A_NUMBER, true}},
      run_decode},
+    {"density",
+     N_("what the share of matrix work says about the card"),
+     "R040, F38",
+     {{"share", A_NUMBER, false}},
+     run_density},
     {"elsewhere",
      N_("time of a run on a card that is so many times slower"),
      "R033, F07",
@@ -235,6 +260,11 @@ static const rule_row rules[] = {
      "R089, F95",
      {{"communication", A_TIME, false}, {"hidden", A_TIME, false}},
      run_overlap},
+    {"premium",
+     N_("whether a high-end card is worth its premium"),
+     "R041, F38",
+     {{"share", A_NUMBER, false}, {"utilisation", A_NUMBER, false}},
+     run_premium},
     {"rate",
      N_("samples per second"),
      "R050",
@@ -266,6 +296,11 @@ static const rule_row rules[] = {
       {"batch", A_NUMBER, false},
       {"drop", A_NUMBER, true}},
      run_sampler},
+    {"saving",
+     N_("share that a change saves"),
+     "R020",
+     {{"before", A_SIZE, false}, {"after", A_SIZE, false}},
+     run_saving},
     {"scaling",
      N_("efficiency of several cards"),
      "R076, R086, F93",

@@ -409,3 +409,39 @@ const char *tv_scaling_name(tv_scaling v)
     }
     return N_("unknown");
 }
+
+/* ---- memory and density ---- */
+
+double tv_rule_saving(double before_bytes, double after_bytes)
+{
+    return before_bytes > 0 ? 1 - after_bytes / before_bytes : 0;
+}
+
+tv_density tv_rule_density(double matrix_share)
+{
+    if (!(matrix_share > 0))
+        return TV_DENSITY_UNKNOWN;
+    if (matrix_share > 0.6)
+        return TV_DENSITY_HIGH;
+    return matrix_share >= 0.3 ? TV_DENSITY_MIXED : TV_DENSITY_LOW;
+}
+
+bool tv_rule_premium_wasted(double matrix_share, double utilisation)
+{
+    return matrix_share > 0 && matrix_share < 0.4 && utilisation > 0 && utilisation < 0.6;
+}
+
+const char *tv_density_name(tv_density v)
+{
+    switch (v) {
+    case TV_DENSITY_UNKNOWN:
+        return N_("unknown");
+    case TV_DENSITY_HIGH:
+        return N_("dense: the newest tensor cores pay");
+    case TV_DENSITY_MIXED:
+        return N_("mixed: memory bandwidth counts as much");
+    case TV_DENSITY_LOW:
+        return N_("thin: a consumer card gives more for the money");
+    }
+    return N_("unknown");
+}

@@ -57,6 +57,23 @@ typedef struct tv_decode_limit {
 tv_decode_limit tv_rule_decode(double weight_bytes, double mem_bytes_per_s,
                                double measured_tokens_per_s);
 
+/* R020: what a change saves of the first amount; below 0: it costs. */
+double tv_rule_saving(double before_bytes, double after_bytes);
+
+/* R040, F38: share of kernel time in matrix work: above 60 % dense, below 30 % thin. */
+typedef enum tv_density {
+    TV_DENSITY_UNKNOWN,
+    TV_DENSITY_HIGH,
+    TV_DENSITY_MIXED,
+    TV_DENSITY_LOW
+} tv_density;
+
+tv_density tv_rule_density(double matrix_share);
+
+/* R041, F38: the guide's other rule: below 40 % matrix work and 60 % utilisation the premium of a
+ * high-end card is not worth it; otherwise it says nothing. */
+bool tv_rule_premium_wasted(double matrix_share, double utilisation);
+
 /* ---- docs/model.md, Data rules: batch ---- */
 
 typedef struct tv_batch_row {
@@ -259,5 +276,6 @@ tv_power_supply tv_rule_power_supply(const double *parts_w, size_t n);
 const char *tv_plausible_name(tv_plausible v);
 const char *tv_batch_verdict_name(tv_batch_verdict v);
 const char *tv_scaling_name(tv_scaling v);
+const char *tv_density_name(tv_density v);
 
 #endif
