@@ -351,6 +351,12 @@ static tv_val kernel_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_va
         .flop_per_out = 8,
         .backward_launches = trains && !batch ? 2 : 1,
     };
+    /* Statistics over the batch (or the group) are one pass over the input, their use another; the
+     * backward reads input and gradient twice likewise. */
+    if (tv_emit_trains(e) && (batch || kind == TV_NORM_GROUP)) {
+        s.extra_forward_bytes_per_out = tv_dtype_bytes(in.dtype);
+        s.extra_backward_bytes_per_out = 2 * tv_dtype_bytes(in.dtype);
+    }
     if ((in.grad || trains) && tv_emit_trains(e)) {
         tv_few_add(&s.saved, in.storage);
         /* Two fp32 statistics per row (or per channel, which is small whatever the batch). */
