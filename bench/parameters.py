@@ -9,19 +9,21 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "parameters.md"
 HEAD = """# Parameter counts
 
-Every collected configuration that carries a count, read by trivet; written by `bench/parameters.py`. *computed* is an independent formula's total
-(the collection says how), *stated* the publisher's total over all files. Parts that are in the files but not in what runs (prediction
-modules, towers) are listed apart.
+Every collected configuration that carries a count, read by trivet; written by
+`bench/parameters.py`. *computed* is an independent formula's total (the collection says how),
+*stated* the publisher's total over all files. Parts that are in the files but not in what runs
+(prediction modules, towers) are listed apart.
 
 | configuration | trivet | computed | difference | stated | parts apart |
 | --- | --: | --: | --: | --: | --- |
 """
 
 NOTE = """
-What differs: encoders whose file is a head's class (albert, bert, deberta, distilbert) have that head in place of, or beside, the pooler that the
-formula counts: with the parts on the right the counts meet. Kimi-K2-Thinking's abridged configuration lacks the key behind 23,040 router biases. The
-x4 upscaler's U-Net takes keys and values of ten blocks' first attention from the text (`only_cross_attention`, 1,024 wide instead of 512): 5,242,880
-more than the formula.
+What differs: encoders whose file is a head's class (albert, bert, deberta, distilbert) have that
+head in place of, or beside, the pooler that the formula counts: with the parts on the right the
+counts meet. Kimi-K2-Thinking's abridged configuration lacks the key behind 23,040 router biases.
+The x4 upscaler's U-Net takes keys and values of ten blocks' first attention from the text
+(`only_cross_attention`, 1,024 wide instead of 512): 5,242,880 more than the formula.
 """
 
 
@@ -58,12 +60,14 @@ def main():
         print(f"skipped: {folder} is not there")
         return
     entries = [json.loads(line) for line in (folder / "MANIFEST.jsonl").open()]
-    rows = [row(trivet, folder, e) for e in entries if e["kind"] in ("hf-config", "diffusers-config")]
+    kinds = ("hf-config", "diffusers-config")
+    rows = [row(trivet, folder, e) for e in entries if e["kind"] in kinds]
     rows = [r for r in rows if r]
     known = [r for r in rows if r[2]]
     exact = sum(r[1] for r in known)
     PAGE.write_text(HEAD + "\n".join(r[0] for r in rows)
-                    + f"\n\n{exact} of {len(known)} equal the computed count to the last digit.\n" + NOTE)
+                    + f"\n\n{exact} of {len(known)} equal the computed count to the last digit.\n"
+                    + NOTE)
     print(f"{exact} of {len(known)}")
 
 
