@@ -209,6 +209,7 @@ static tv_str key_of(tv_arena *a, const known_model *m, const tv_want *w, const 
                               j->kv,
                               j->master,
                               j->lora_dtype,
+                              j->logits_all,
                               w->gpus,
                               w->nodes};
     tv_buf b = tv_buf_in(a);

@@ -252,6 +252,7 @@ static void inference_job(reading *r, tv_want *want)
     job->parallel.tp = count(r, "tp", 1);
     job->parallel.pp = count(r, "pp", 1);
     job->kv = tv_dtype_named(say(r, "kv_precision"));
+    job->logits_all = tv_str_is(say(r, "logits_all"), "yes");
 }
 
 /* What a figure of memory counts where its column does not say. */

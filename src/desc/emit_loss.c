@@ -57,9 +57,13 @@ static void likelihood(tv_emit *e, tv_val logp)
 
 void tv_emit_cross_entropy(tv_emit *e, const char *name, tv_val logits, double classes, double rows)
 {
-    if (!tv_emit_trains(e))
-        return;
     as_logits(e, logits);
+    if (!tv_emit_trains(e)) {
+        /* Transformers before 4.45 upcast the logits of the whole prompt. */
+        if (e->set->phase == TV_PHASE_PREFILL && !e->set->last_logits)
+            as_logits(e, tv_emit_cast(e, "fp32 logits", logits, TV_F32));
+        return;
+    }
     if (e->set->loss == TV_LOSS_FUSED)
         fused_gradients(e, logits, classes, rows);
     if (e->set->keep_logits && e->set->loss == TV_LOSS_STANDARD)
