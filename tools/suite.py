@@ -120,6 +120,7 @@ def part_style(tally, _):
 
 def part_closure(tally, options):
     script(tally, "messages", [PYTHON, "tools/check_messages.py"])
+    script(tally, "sections", [PYTHON, "tools/check_sections.py"])
     script(tally, "rows and names", [PYTHON, "tools/check_closure.py", options.build])
 
 

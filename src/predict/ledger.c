@@ -1,5 +1,5 @@
 /* The ledger of what does not move during a step: weights, optimizer states, gradients that stay,
- * communication buffers, workspaces, the KV cache. docs/model.md, "ledger". */
+ * communication buffers, workspaces, the KV cache. docs/model.md, "memory". */
 #include "ledger.h"
 
 #include <math.h>

@@ -288,7 +288,7 @@ static void forward_block(walk *w, uint32_t layer, bool saving)
     const tv_block *b = &w->g->blocks[w->g->order[layer]];
     const bool again = recomputes(w, b);
     slot whole = {0};
-    /* the gathered copy beside the all-gather's output (docs/model.md, "FSDP") */
+    /* the gathered copy beside the all-gather's output (docs/model.md, "DDP and FSDP") */
     take(w, &whole, 2 * gathered_bytes(w, b), TV_TERM_COMM_BUFFERS);
     slot *in = &w->data[w->in_slot[layer]];
     if (again)
