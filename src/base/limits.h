@@ -30,6 +30,16 @@
 /* Dimensions of a tensor: ONNX allows any, frameworks stop at 8 (GGUF at 4). */
 #define TV_LIMIT_RANK 8
 
+/* Contents of a program's tensors that are kept: shapes, axes, scales, anchor tables. */
+#define TV_LIMIT_PROGRAM_CONST_ELEMENTS 4096u
+
+/* Nodes and values of a program, over all of its bodies; the largest exports have 10^5. */
+#define TV_LIMIT_PROGRAM_NODES 4000000u
+#define TV_LIMIT_PROGRAM_VALUES 8000000u
+
+/* Subgraphs within subgraphs, and calls of local functions within each other. */
+#define TV_LIMIT_PROGRAM_DEPTH 32
+
 /* Layers of a model. The deepest published decoder has 126. */
 #define TV_LIMIT_LAYERS 4096u
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "dtype.h"
+#include "program.h"
 
 typedef struct tv_tensor {
     tv_str name;
@@ -29,8 +30,10 @@ typedef enum tv_source_kind {
     TV_SOURCE_HF_CONFIG,   /* config.json, with or without tensors beside it */
     TV_SOURCE_SAFETENSORS, /* tensors without configuration */
     TV_SOURCE_GGUF,
-    TV_SOURCE_DIFFUSERS, /* a diffusers component or pipeline folder */
-    TV_SOURCE_BUILTIN,   /* a model description of our own schema */
+    TV_SOURCE_DIFFUSERS,  /* a diffusers component or pipeline folder */
+    TV_SOURCE_BUILTIN,    /* a model description of our own schema */
+    TV_SOURCE_PROGRAM,    /* a graph: ONNX, Paddle, exported or captured PyTorch */
+    TV_SOURCE_CHECKPOINT, /* a pickled state: tensors, no configuration */
 } tv_source_kind;
 
 /* A component of a pipeline folder (model_index.json): unet, vae, text_encoder ... */
@@ -56,6 +59,7 @@ struct tv_source {
     double tensor_bytes;        /* sum over distinct tensors; 0 when there are none */
     double stated_params;       /* --params, or a count that the file states; 0 unknown */
     uint64_t stated_total_size; /* an index's metadata.total_size; 0 absent */
+    const tv_program *program;  /* TV_SOURCE_PROGRAM: the graph */
     const tv_component *components;
     size_t n_components;
     const tv_text *warnings; /* what was odd in the files */
