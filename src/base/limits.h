@@ -24,6 +24,9 @@
 #define TV_LIMIT_GGUF_TENSORS 1000000u
 #define TV_LIMIT_GGUF_RANK 4u
 
+/* Messages within messages: protobuf's own readers stop at 100. */
+#define TV_LIMIT_WIRE_DEPTH 100
+
 /* Tensors of one model over all of its files. */
 #define TV_LIMIT_TENSORS 4000000u
 
