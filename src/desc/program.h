@@ -66,6 +66,7 @@ typedef enum tv_attr_kind {
     TV_ATTR_BODY, /* a subgraph */
     TV_ATTR_BODIES,
     TV_ATTR_DTYPE, /* Paddle, ATen: a type by name; ONNX writes an int */
+    TV_ATTR_DIMS,  /* ATen: integers of which some are symbolic; a single one has n = 1 */
 } tv_attr_kind;
 
 typedef struct tv_attr {
@@ -84,11 +85,14 @@ typedef struct tv_attr {
         const tv_str *strings;
         const uint32_t *values;
         const tv_body *const *bodies;
+        const tv_dim *dims;
     } u;
 } tv_attr;
 
-/* The operands that belong to one slot of an operator. ONNX and ATen have one slot per operand in
- * order; Paddle names its slots ("Filter") and some hold several. */
+/* The operands that belong to one slot of an operator. ONNX has one slot per operand in order;
+ * Paddle names its slots ("Filter") and some hold several. ATen names the arguments of its schema
+ * ("self", "tensors"): an absent slot is an argument that is not given or is no tensor, and then an
+ * attribute may have the name ("other" of add.Tensor). */
 typedef struct tv_slot {
     tv_str name; /* empty: positional */
     uint32_t first, n;
@@ -142,6 +146,13 @@ typedef struct tv_opset {
     int64_t version;
 } tv_opset;
 
+/* A symbol that dimensions are made of, as the file bounds it. */
+typedef struct tv_symbol {
+    tv_str name;
+    int64_t min, max; /* max 0: without end */
+    int64_t example;  /* its value when the program was taken; 0: not stated */
+} tv_symbol;
+
 typedef struct tv_program {
     tv_dialect dialect;
     bool pir;
@@ -153,6 +164,8 @@ typedef struct tv_program {
     const tv_opset
         *opsets; /* versions of the operator sets; Paddle: one row, its program version */
     size_t n_opsets;
+    const tv_symbol *symbols; /* torch.export; may be empty where symbols occur */
+    size_t n_symbols;
     tv_str producer;     /* "pytorch 2.1", "paddle2onnx 1.0" */
     tv_str batch_symbol; /* captures: the symbol that stands for the batch; empty: told from the
                             inputs */
