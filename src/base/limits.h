@@ -49,6 +49,9 @@
 /* Operations of one layer kind and of a whole graph. */
 #define TV_LIMIT_OPS 4000000u
 
+/* Entries of a zip archive: a checkpoint has one per storage, and TV_LIMIT_TENSORS bounds those. */
+#define TV_LIMIT_ZIP_ENTRIES 4000000u
+
 /* Shards of one model. */
 #define TV_LIMIT_SHARDS 4096u
 
