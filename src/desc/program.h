@@ -67,6 +67,7 @@ typedef enum tv_attr_kind {
     TV_ATTR_BODIES,
     TV_ATTR_DTYPE, /* Paddle, ATen: a type by name; ONNX writes an int */
     TV_ATTR_DIMS,  /* ATen: integers of which some are symbolic; a single one has n = 1 */
+    TV_ATTR_REF,   /* inside a local function: the attribute u.s of the call */
 } tv_attr_kind;
 
 typedef struct tv_attr {

@@ -7,6 +7,7 @@
 #define TV_PROGRAM_RUN_H
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "desc/emit.h"
 #include "desc/program.h"
@@ -32,9 +33,20 @@ typedef struct tv_run_value {
     uint32_t base;      /* views: the run value whose memory this is; itself otherwise */
     uint32_t weight;    /* a weight, or one seen through transpose, reshape, cast, dequantise: the
                            run value of the stored weight; TV_NO_VALUE: none */
+    bool constant;      /* rests on weights and constants alone: the same for every input */
+    /* sequences and tensor arrays: their elements so far; shape is the first element's */
+    bool list;
+    const uint32_t *items;
+    size_t n_items;
 } tv_run_value;
 
 /* ---- steps ---- */
+
+/* No step stands for work that the GPU does not do in every run: outputs whose contents are known
+ * (arithmetic on shapes, which runs on the host); in exported graphs (ONNX, Paddle) whatever rests
+ * on constants alone, which frameworks fold when they load the file; views and copies of a weight,
+ * whose result carries `weight`. Such values still appear as operands: look at `constant`, `data`
+ * and `weight` before asking who made them. */
 
 typedef enum tv_step_kind {
     TV_STEP_VIEW,   /* no kernel; outputs share memory with in[0] */
@@ -205,7 +217,407 @@ typedef struct tv_rule tv_rule;
 struct tv_rule {
     const char *op;
     const tv_err *(*run)(tv_running *r, const tv_node *n, const tv_rule *rule);
-    int arg; /* for rules that serve several operators: a tv_act, a tv_keeps ... */
+    int arg; /* for rules that serve several operators: a tv_fn, a tv_act ... */
 };
+
+/* Rules of one dialect and domain. Rows in any order; a name occurs once. The tables are listed
+ * in program_rules.c. An operator without a row of its own is looked for again without what
+ * decorates its name: ATen's overload ("aten.add.Tensor" as "aten.add"), then the underscore of
+ * in-place forms ("relu_"). */
+typedef struct tv_rule_table {
+    tv_dialect dialect;
+    const char *domain; /* ONNX; "" elsewhere */
+    const tv_rule *rules;
+    size_t n;
+} tv_rule_table;
+
+extern const tv_rule_table *const tv_rule_tables[]; /* NULL at the end */
+
+/* ---- a rule reads ---- */
+
+tv_arena *tv_run_arena(const tv_running *r);
+const tv_program *tv_run_program(const tv_running *r);
+bool tv_run_training(const tv_running *r);
+/* Version of an operator set that the program imports; 0: not imported. */
+int64_t tv_run_opset(const tv_running *r, const char *domain);
+
+/* Run values of the node's operands; TV_NO_VALUE where they are not given. */
+uint32_t tv_run_in(const tv_running *r, const tv_node *n, size_t i);
+uint32_t tv_run_in_slot(const tv_running *r, const tv_node *n, const char *slot, size_t i);
+/* The run value that a program's value stands for now (weights are made when first asked for). */
+uint32_t tv_run_of(tv_running *r, uint32_t program_value);
+/* What is known of a run value. Stays where it is while the run goes on. v must be one. */
+const tv_run_value *tv_run_at(const tv_running *r, uint32_t v);
+const tv_shape *tv_run_shape(const tv_running *r, uint32_t v);
+/* Contents of a small tensor, or NULL. Decoded when first asked for. */
+const double *tv_run_data(tv_running *r, uint32_t v);
+/* Contents as whole numbers into out, at most max; false: not known, or more than max. */
+bool tv_run_ints(tv_running *r, uint32_t v, int64_t *out, size_t max, size_t *n);
+/* A known scalar, or fallback. */
+double tv_run_scalar(tv_running *r, uint32_t v, double fallback);
+
+/* ---- a rule writes ---- */
+
+/* A new value. Nothing points to it yet. */
+uint32_t tv_run_make(tv_running *r, tv_dtype dtype, const tv_shape *shape);
+/* A new value with known contents (copied): an integer scalar, a shape ... Elements of shape. */
+uint32_t tv_run_make_data(tv_running *r, tv_dtype dtype, const tv_shape *shape, const double *data);
+void tv_run_set_data(tv_running *r, uint32_t v, const double *data); /* copied */
+/* v shares x's memory; it also stands for x's weight. */
+void tv_run_view_of(tv_running *r, uint32_t v, uint32_t x);
+/* v holds what the weight x holds, in another form. */
+void tv_run_weight_of(tv_running *r, uint32_t v, uint32_t x);
+void tv_run_constant(tv_running *r, uint32_t v);
+/* The shape of v, and what is computed from it, rests on a guess. */
+void tv_run_guess(tv_running *r, uint32_t v);
+/* A sequence of run values. */
+uint32_t tv_run_make_list(tv_running *r, tv_dtype dtype, const uint32_t *items, size_t n);
+/* Names v as what the node puts out. Nothing happens where the output is not given. */
+void tv_run_out(tv_running *r, const tv_node *n, size_t i, uint32_t v);
+void tv_run_out_slot(tv_running *r, const tv_node *n, const char *slot, size_t i, uint32_t v);
+/* For readers of other things than outputs: the program's value stands for v from here on. */
+void tv_run_bind(tv_running *r, uint32_t program_value, uint32_t v);
+/* Pushes a step like `like` (kind and u are taken) with copies of the operand lists; dropped
+ * where no GPU does it, see above. Constancy and guesses spread from inputs to outputs here: call
+ * it for every operation, after the outputs' data are set. */
+void tv_run_push(tv_running *r, const tv_step *like, const uint32_t *in, size_t n_in,
+                 const uint32_t *out, size_t n_out);
+void tv_run_warn(tv_running *r, tv_text warning);
+/* The operator has no rule for this case: recorded as unknown, cost bounded from its tensors. */
+const tv_err *tv_run_unknown(tv_running *r, const tv_node *n) TV_CHECKED;
+/* Nodes of a body with the run's current bindings (branches, loops); times: further runs. */
+const tv_err *tv_run_body(tv_running *r, const tv_body *b, double times) TV_CHECKED;
+/* Runs the branch that costs more, see tv_run_cond; outputs are bound by the caller through
+ * bodies' outputs. known < 0: not known. *chosen is the body that counts. */
+const tv_err *tv_run_branch(tv_running *r, const tv_body *yes, const tv_body *no, int known,
+                            const tv_body **chosen) TV_CHECKED;
+/* Trips of a loop that are stated, else sizes.trips, else 1 with a warning. */
+double tv_run_trips(tv_running *r, double stated);
+
+/* Errors: the engine adds the operator and the node's name. Shapes are shown where given
+ * ({x} and {y} in the message). */
+const tv_err *tv_run_fail(tv_running *r, const char *id, const char *msgid) TV_CHECKED;
+const tv_err *tv_run_fail_shapes(tv_running *r, const char *id, const char *msgid,
+                                 const tv_shape *x, const tv_shape *y) TV_CHECKED;
+/* The operand is missing. */
+const tv_err *tv_run_need(tv_running *r, uint32_t v) TV_CHECKED;
+
+/* ---- canonical operations: shape, contents and step at once ----
+ * Operands are run values (TV_NO_VALUE: not given, where that makes sense); the result is a new
+ * run value in *y, to be handed to tv_run_out or to the next operation. */
+
+/* Functions of one tensor. */
+typedef enum tv_fn {
+    TV_FN_RELU,
+    TV_FN_RELU6,
+    TV_FN_LEAKY_RELU,
+    TV_FN_ELU,
+    TV_FN_SELU,
+    TV_FN_CELU,
+    TV_FN_GELU,
+    TV_FN_GELU_TANH,
+    TV_FN_QUICK_GELU,
+    TV_FN_SILU,
+    TV_FN_HARDSWISH,
+    TV_FN_HARDSIGMOID,
+    TV_FN_SIGMOID,
+    TV_FN_LOG_SIGMOID,
+    TV_FN_TANH,
+    TV_FN_MISH,
+    TV_FN_SOFTPLUS,
+    TV_FN_SOFTSIGN,
+    TV_FN_THRESHOLDED_RELU,
+    TV_FN_SHRINK,
+    TV_FN_CLIP,
+    TV_FN_EXP,
+    TV_FN_EXPM1,
+    TV_FN_LOG,
+    TV_FN_LOG1P,
+    TV_FN_LOG2,
+    TV_FN_LOG10,
+    TV_FN_SQRT,
+    TV_FN_RSQRT,
+    TV_FN_RECIPROCAL,
+    TV_FN_SQUARE,
+    TV_FN_ABS,
+    TV_FN_NEG,
+    TV_FN_SIGN,
+    TV_FN_FLOOR,
+    TV_FN_CEIL,
+    TV_FN_ROUND,
+    TV_FN_TRUNC,
+    TV_FN_ERF,
+    TV_FN_LGAMMA,
+    TV_FN_SIN,
+    TV_FN_COS,
+    TV_FN_TAN,
+    TV_FN_ASIN,
+    TV_FN_ACOS,
+    TV_FN_ATAN,
+    TV_FN_SINH,
+    TV_FN_COSH,
+    TV_FN_ASINH,
+    TV_FN_ACOSH,
+    TV_FN_ATANH,
+    TV_FN_NOT, /* boolean result */
+    TV_FN_BIT_NOT,
+    TV_FN_IS_NAN,     /* boolean result */
+    TV_FN_IS_INF,     /* boolean result */
+    TV_FN_SCALE,      /* a·x + b with plain numbers */
+    TV_FN_POW,        /* a plain exponent */
+    TV_FN_QUANTIZE,   /* to integers with a scale */
+    TV_FN_DEQUANTIZE, /* back */
+    TV_FN_COUNT,
+} tv_fn;
+
+/* dtype unknown: x's own, or boolean where the function says so. a and b: for the contents of
+ * SCALE (a·x + b), POW (a), CLIP (a..b). */
+typedef struct tv_fn_call {
+    tv_fn fn;
+    tv_dtype dtype;
+    bool inplace;
+    double a, b;
+} tv_fn_call;
+const tv_err *tv_rule_fn(tv_running *r, tv_fn_call call, uint32_t x, uint32_t *y) TV_CHECKED;
+
+/* Functions of two tensors, broadcast against each other. */
+typedef enum tv_fn2 {
+    TV_FN2_ADD,
+    TV_FN2_SUB,
+    TV_FN2_MUL,
+    TV_FN2_DIV, /* of integers: towards zero */
+    TV_FN2_FLOOR_DIV,
+    TV_FN2_MOD,  /* sign of the divisor */
+    TV_FN2_FMOD, /* sign of the dividend */
+    TV_FN2_POW,
+    TV_FN2_MIN,
+    TV_FN2_MAX,
+    TV_FN2_EQUAL, /* from here to NOT_EQUAL: boolean result */
+    TV_FN2_LESS,
+    TV_FN2_LESS_EQUAL,
+    TV_FN2_GREATER,
+    TV_FN2_GREATER_EQUAL,
+    TV_FN2_NOT_EQUAL,
+    TV_FN2_AND, /* logical: boolean result */
+    TV_FN2_OR,
+    TV_FN2_XOR,
+    TV_FN2_BIT_AND,
+    TV_FN2_BIT_OR,
+    TV_FN2_BIT_XOR,
+    TV_FN2_SHIFT_LEFT,
+    TV_FN2_SHIFT_RIGHT,
+    TV_FN2_ATAN2,
+    TV_FN2_PRELU, /* y broadcasts to x only: a slope per channel */
+    TV_FN2_COUNT,
+} tv_fn2;
+
+typedef struct tv_fn2_call {
+    tv_fn2 fn;
+    tv_dtype dtype; /* unknown: promoted from x and y */
+    bool inplace;
+} tv_fn2_call;
+const tv_err *tv_rule_fn2(tv_running *r, tv_fn2_call call, uint32_t x, uint32_t y,
+                          uint32_t *z) TV_CHECKED;
+/* Sum, Mean, Min, Max of any number of tensors: one step. */
+const tv_err *tv_rule_many(tv_running *r, tv_fn2 fn, bool mean, const uint32_t *x, size_t n,
+                           uint32_t *y) TV_CHECKED;
+/* condition ? x : y. */
+const tv_err *tv_rule_where(tv_running *r, uint32_t condition, uint32_t x, uint32_t y,
+                            uint32_t *z) TV_CHECKED;
+const tv_err *tv_rule_cast(tv_running *r, uint32_t x, tv_dtype dtype, uint32_t *y) TV_CHECKED;
+
+/* Spatial windows. Zeros: stride and dilation 1, no padding, kernel as the weight says. */
+typedef enum tv_pad_mode {
+    TV_PAD_STATED,
+    TV_PAD_SAME_UPPER, /* the odd element at the end */
+    TV_PAD_SAME_LOWER,
+    TV_PAD_VALID,
+} tv_pad_mode;
+
+#define TV_WINDOW_AXES 3
+
+typedef struct tv_window {
+    uint32_t axes; /* 0: rank of x - 2 */
+    int64_t kernel[TV_WINDOW_AXES];
+    int64_t stride[TV_WINDOW_AXES];
+    int64_t dilation[TV_WINDOW_AXES];
+    int64_t before[TV_WINDOW_AXES]; /* padding */
+    int64_t after[TV_WINDOW_AXES];
+    tv_pad_mode mode;
+    bool ceil;       /* of output sizes */
+    bool keeps_tail; /* with ceil: also windows that begin in the padding (Paddle) */
+    bool channels_last;
+} tv_window;
+
+typedef struct tv_conv_call {
+    tv_window w;
+    int64_t groups; /* 0: 1 */
+    bool transposed;
+    bool weight_last;                 /* weight [out, kernel..., in/groups] */
+    int64_t extra[TV_WINDOW_AXES];    /* transposed: output padding */
+    int64_t out_size[TV_WINDOW_AXES]; /* transposed: stated output sizes; 0: computed */
+    tv_dtype dtype;                   /* unknown: x's */
+} tv_conv_call;
+/* Weight [out, in/groups, kernel...], transposed [in, out/groups, kernel...]. */
+const tv_err *tv_rule_conv(tv_running *r, const tv_conv_call *call, uint32_t x, uint32_t weight,
+                           uint32_t bias, uint32_t *y) TV_CHECKED;
+
+typedef struct tv_pool_call {
+    tv_window w;
+    bool max;                         /* else average or Lp */
+    bool global;                      /* the whole image: output sizes 1 */
+    int64_t adaptive[TV_WINDOW_AXES]; /* output sizes stated; 0: by the window */
+    tv_dtype index_dtype;             /* of *indices */
+} tv_pool_call;
+/* indices NULL or the place for the second output. */
+const tv_err *tv_rule_pool(tv_running *r, const tv_pool_call *call, uint32_t x, uint32_t *y,
+                           uint32_t *indices) TV_CHECKED;
+
+typedef struct tv_matmul_call {
+    bool transpose_x, transpose_y; /* the last two axes */
+    tv_dtype dtype;                /* unknown: promoted */
+} tv_matmul_call;
+/* NumPy's matmul with broadcast batch axes; ranks of one are vectors. bias is added (or not
+ * given). */
+const tv_err *tv_rule_matmul(tv_running *r, tv_matmul_call call, uint32_t x, uint32_t y,
+                             uint32_t bias, uint32_t *z) TV_CHECKED;
+/* x [..., in] by a weight [out, in] (or [in, out] where in_first): torch's and Paddle's linear. */
+const tv_err *tv_rule_linear(tv_running *r, bool in_first, uint32_t x, uint32_t weight,
+                             uint32_t bias, uint32_t *y) TV_CHECKED;
+/* An einsum equation, with "..." ("bhid,bhjd->bhij"). */
+const tv_err *tv_rule_einsum(tv_running *r, tv_str equation, const uint32_t *x, size_t n,
+                             uint32_t *y) TV_CHECKED;
+
+typedef struct tv_norm_call {
+    tv_norm_kind kind;
+    bool instance;      /* kind GROUP: one group per channel */
+    int64_t groups;     /* kind GROUP */
+    uint32_t axis;      /* LAYER and RMS: first axis of the normalised part */
+    bool channels_last; /* BATCH and GROUP: channels are the last axis */
+} tv_norm_call;
+/* weight and bias may be missing. The result has x's shape and type. */
+const tv_err *tv_rule_norm(tv_running *r, const tv_norm_call *call, uint32_t x, uint32_t weight,
+                           uint32_t bias, uint32_t *y) TV_CHECKED;
+const tv_err *tv_rule_softmax(tv_running *r, bool log, int64_t axis, uint32_t x,
+                              uint32_t *y) TV_CHECKED;
+const tv_err *tv_rule_dropout(tv_running *r, double p, uint32_t x, uint32_t *y) TV_CHECKED;
+
+typedef enum tv_reduce_kind {
+    TV_REDUCE_SUM,
+    TV_REDUCE_MEAN,
+    TV_REDUCE_MAX,
+    TV_REDUCE_MIN,
+    TV_REDUCE_PROD,
+    TV_REDUCE_L1,
+    TV_REDUCE_L2,
+    TV_REDUCE_LOG_SUM,
+    TV_REDUCE_LOG_SUM_EXP,
+    TV_REDUCE_SUM_SQUARE,
+    TV_REDUCE_VARIANCE,
+    TV_REDUCE_ANY,     /* boolean result */
+    TV_REDUCE_ALL,     /* boolean result */
+    TV_REDUCE_ARG_MAX, /* index result */
+    TV_REDUCE_ARG_MIN,
+} tv_reduce_kind;
+
+typedef struct tv_reduce_call {
+    tv_reduce_kind kind;
+    bool keep_axes; /* as axes of size 1 */
+    tv_dtype dtype; /* unknown: x's; I64 for indices */
+} tv_reduce_call;
+/* Without axes: over all. */
+const tv_err *tv_rule_reduce(tv_running *r, tv_reduce_call call, uint32_t x, const int64_t *axes,
+                             size_t n_axes, uint32_t *y) TV_CHECKED;
+/* Cumulative sum, product ...: the shape stays. */
+const tv_err *tv_rule_cumulative(tv_running *r, uint32_t x, uint32_t *y) TV_CHECKED;
+
+/* ---- layout ---- */
+
+/* -1 once: what remains; 0: copies x's axis where zero_copies. A view. */
+const tv_err *tv_rule_reshape(tv_running *r, uint32_t x, const int64_t *target, size_t n,
+                              bool zero_copies, uint32_t *y) TV_CHECKED;
+/* To a shape of as many elements that the caller knows: squeeze, flatten, unsqueeze. A view. */
+const tv_err *tv_rule_view(tv_running *r, uint32_t x, const tv_shape *shape,
+                           uint32_t *y) TV_CHECKED;
+const tv_err *tv_rule_squeeze(tv_running *r, uint32_t x, const int64_t *axes, size_t n,
+                              uint32_t *y) TV_CHECKED; /* n = 0: all of size 1 */
+const tv_err *tv_rule_unsqueeze(tv_running *r, uint32_t x, const int64_t *axes, size_t n,
+                                uint32_t *y) TV_CHECKED;
+/* Axes first to last into one; last may be rank - 1. */
+const tv_err *tv_rule_flatten(tv_running *r, uint32_t x, int64_t first, int64_t last,
+                              uint32_t *y) TV_CHECKED;
+/* order NULL: reversed. view: strides only, as in eager frameworks; else written out. */
+const tv_err *tv_rule_transpose(tv_running *r, uint32_t x, const int64_t *order, size_t n,
+                                bool view, uint32_t *y) TV_CHECKED;
+/* To shape, with -1 (and 1) keeping x's axis. view: strides only. */
+const tv_err *tv_rule_expand(tv_running *r, uint32_t x, const int64_t *shape, size_t n, bool view,
+                             uint32_t *y) TV_CHECKED;
+const tv_err *tv_rule_concat(tv_running *r, int64_t axis, const uint32_t *x, size_t n,
+                             uint32_t *y) TV_CHECKED;
+/* Joins on a new axis. */
+const tv_err *tv_rule_stack(tv_running *r, int64_t axis, const uint32_t *x, size_t n,
+                            uint32_t *y) TV_CHECKED;
+/* parts: sizes along axis, n of them; y has room for n. */
+const tv_err *tv_rule_split(tv_running *r, int64_t axis, const int64_t *parts, size_t n, bool view,
+                            uint32_t x, uint32_t *y) TV_CHECKED;
+/* NumPy's slices; starts and ends may be negative or past the end. */
+typedef struct tv_slice {
+    int64_t axis, start, end, step; /* step 0: 1 */
+} tv_slice;
+const tv_err *tv_rule_slice(tv_running *r, const tv_slice *s, size_t n, bool view, uint32_t x,
+                            uint32_t *y) TV_CHECKED;
+/* x[..., i, ...]: the axis vanishes. */
+const tv_err *tv_rule_select(tv_running *r, int64_t axis, int64_t index, bool view, uint32_t x,
+                             uint32_t *y) TV_CHECKED;
+/* before and after: one entry per axis of x; negative crops. */
+const tv_err *tv_rule_pad(tv_running *r, const int64_t *before, const int64_t *after, size_t n,
+                          uint32_t x, uint32_t *y) TV_CHECKED;
+const tv_err *tv_rule_tile(tv_running *r, const int64_t *repeats, size_t n, uint32_t x,
+                           uint32_t *y) TV_CHECKED;
+/* A copy of any shape whose bytes are moved once: roll, flip, space-to-depth, one-hot ... */
+const tv_err *tv_rule_copy(tv_running *r, tv_dtype dtype, const tv_shape *shape, const uint32_t *x,
+                           size_t n, uint32_t *y) TV_CHECKED;
+/* Axis of x replaced by the axes of ids: embedding, index_select, Gather. */
+const tv_err *tv_rule_gather(tv_running *r, int64_t axis, uint32_t x, uint32_t ids,
+                             uint32_t *y) TV_CHECKED;
+/* Data-dependent moves with a stated result: sort, scatter, gather of elements, top-k. */
+const tv_err *tv_rule_route(tv_running *r, const uint32_t *x, size_t n, const uint32_t *y,
+                            size_t n_y) TV_CHECKED;
+/* New sizes of all of x's axes. */
+const tv_err *tv_rule_resize(tv_running *r, bool nearest, const tv_shape *shape, uint32_t x,
+                             uint32_t *y) TV_CHECKED;
+/* The sizes of x as a tensor of integers. */
+uint32_t tv_rule_shape_of(tv_running *r, uint32_t x, tv_dtype dtype);
+/* start, start + step ... : n elements; contents where they are few. */
+uint32_t tv_rule_range(tv_running *r, tv_dtype dtype, double start, double step, double n);
+/* A tensor of one number; contents where it is small. fill is what writes it. */
+uint32_t tv_rule_full(tv_running *r, tv_dtype dtype, const tv_shape *shape, double number);
+
+/* ---- big kernels ---- */
+
+typedef struct tv_rnn_call {
+    double gates; /* 4, 3, 1 */
+    double hidden, directions, layers;
+    bool batch_first;
+} tv_rnn_call;
+/* x [steps, batch, input] (or batch first). *y: [steps, batch, directions·hidden] in the same
+ * order; final: [layers·directions, batch, hidden]. operands: x and all weights and states, for
+ * the step; n of them. */
+const tv_err *tv_rule_rnn(tv_running *r, const tv_rnn_call *call, const uint32_t *operands,
+                          size_t n, uint32_t *y, uint32_t *final_h, uint32_t *final_c) TV_CHECKED;
+
+typedef struct tv_attention_call {
+    bool causal;
+    double dropout;
+    double heads, kv_heads; /* 0: from the shapes of rank 4; rank 3 needs them */
+    bool heads_third;       /* rank 4 is [batch, tokens, heads, dim], not [batch, heads, ...] */
+} tv_attention_call;
+/* q, k, v of rank 4 or 3 ([batch, tokens, heads·dim]). The result is laid out like q with v's
+ * width. extra: mask and the like, for the step. */
+const tv_err *tv_rule_attention(tv_running *r, const tv_attention_call *call, uint32_t q,
+                                uint32_t k, uint32_t v, uint32_t extra, uint32_t *y) TV_CHECKED;
+/* reduced: one number, else one per row. */
+const tv_err *tv_rule_loss(tv_running *r, bool cross_entropy, bool reduced, uint32_t x,
+                           uint32_t target, uint32_t *y) TV_CHECKED;
 
 #endif
