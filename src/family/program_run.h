@@ -256,6 +256,12 @@ bool tv_run_ints(tv_running *r, uint32_t v, int64_t *out, size_t max, size_t *n)
 /* A known scalar, or fallback. */
 double tv_run_scalar(tv_running *r, uint32_t v, double fallback);
 
+/* A dimension at this run's sizes: stated, or its symbol's expression worked out; -1: not known. */
+int64_t tv_run_dim(tv_running *r, const tv_dim *d);
+/* Integers of an attribute (INT, INTS, DIMS, BOOL as they are; also a tensor's contents), symbols
+ * worked out. 0 when absent. */
+size_t tv_run_attr_ints(tv_running *r, const tv_node *n, const char *name, const int64_t **v);
+
 /* ---- a rule writes ---- */
 
 /* A new value. Nothing points to it yet. */
