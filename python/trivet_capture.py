@@ -1,0 +1,1085 @@
+#!/usr/bin/env python3
+"""Writes down what one forward pass of a module does, for trivet to read as a model.
+
+    import trivet_capture
+    trivet_capture.capture(make_model, torch.empty(1, 3, 224, 224), "model.json")
+
+    python3 trivet_capture.py my_module:make_model --input 1x3x224x224 -o model.json
+
+The file lists every operator that ran with its tensors' shapes and types, which tensors share
+memory, and what autograd kept for the backward pass. With PyTorch 2 nothing is computed: tensors
+are fake, no GPU and no memory is needed. trivet reckons the backward pass from it.
+
+Needs PyTorch 1.13 or newer, or PaddlePaddle 2.4 or newer, and nothing else. The format is described in
+docs/formats.md, section "Captures".
+"""
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import sys
+
+SCHEMA = "trivet.capture/1"
+SYMBOL = "B"
+
+
+class CaptureError(Exception):
+    """The module or the inputs cannot be captured; the text says why."""
+
+
+# ---------------------------------------------------------------------------------------------
+# The record: what both frameworks fill, and how it becomes JSON.
+# ---------------------------------------------------------------------------------------------
+
+
+class Value:
+    """A tensor at one place of the program. In-place operators put out a new value of the same
+    storage."""
+
+    __slots__ = ("dtype", "shape", "storage", "grad", "role", "name", "offset")
+
+    def __init__(self, dtype, shape, storage, role, name="", offset=0):
+        self.dtype = dtype
+        self.shape = shape
+        self.storage = storage
+        self.grad = False
+        self.role = role  # "temp", "input", "parameter", "buffer", "constant"
+        self.name = name
+        self.offset = offset
+
+
+class Op:
+    __slots__ = ("name", "module", "inputs", "outputs", "attrs", "saved", "region")
+
+    def __init__(self, name, module):
+        self.name = name
+        self.module = module
+        self.inputs = []  # value index, None, or a list of these
+        self.outputs = []
+        self.attrs = {}
+        self.saved = []
+        self.region = 0
+
+
+class Record:
+    """One run."""
+
+    def __init__(self):
+        self.values = []
+        self.ops = []
+        self.storages = []  # bytes of each
+        self.inputs = []
+        self.outputs = []
+        self.loss = None
+        self.regions = []  # values that each checkpointed region keeps
+        self.notes = []
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def linear(x, y, b):
+    """A number that is x at batch b and y at batch b + 1, as a number or an expression."""
+    if x == y:
+        return x
+    slope = y - x
+    rest = x - slope * b
+    text = SYMBOL if slope == 1 else "%d*%s" % (slope, SYMBOL)
+    if rest > 0:
+        text += "+%d" % rest
+    elif rest < 0:
+        text += "-%d" % -rest
+    return text
+
+
+def same_kind(x, y):
+    return type(x) is type(y) or (isinstance(x, int) and isinstance(y, int))
+
+
+def merge_attr(x, y, b):
+    """An attribute in both runs as one; raises ValueError where they are not alike."""
+    if isinstance(x, (list, tuple)):
+        if not isinstance(y, (list, tuple)) or len(x) != len(y):
+            raise ValueError("lists differ in length")
+        return [merge_attr(i, j, b) for i, j in zip(x, y)]
+    if x == y or (x != x and y != y):
+        return x
+    if isinstance(x, bool) or not same_kind(x, y):
+        raise ValueError("attributes differ")
+    if isinstance(x, int):
+        return linear(x, y, b)
+    if isinstance(x, float):
+        return x  # 1/batch and the like: no size depends on it
+    raise ValueError("attributes differ")
+
+
+def difference(one, two):
+    """Why two runs are not the same program at two batches; None when they are."""
+    if len(one.ops) != len(two.ops):
+        return "%d operators at one batch, %d at the next" % (len(one.ops), len(two.ops))
+    for i, (x, y) in enumerate(zip(one.ops, two.ops)):
+        if x.name != y.name:
+            return "operator %d is %s at one batch, %s at the next" % (i, x.name, y.name)
+        if x.inputs != y.inputs or x.outputs != y.outputs or sorted(x.saved) != sorted(y.saved):
+            return "operator %d (%s) is wired differently at the next batch" % (i, x.name)
+        if sorted(x.attrs) != sorted(y.attrs):
+            return "operator %d (%s) has other attributes at the next batch" % (i, x.name)
+    if len(one.values) != len(two.values):
+        return "%d tensors at one batch, %d at the next" % (len(one.values), len(two.values))
+    for i, (x, y) in enumerate(zip(one.values, two.values)):
+        if x.dtype != y.dtype or len(x.shape) != len(y.shape) or x.storage != y.storage:
+            return "tensor %d is of another kind at the next batch" % i
+    return None
+
+
+def merge(one, two, b):
+    """Writes sizes of `one` as expressions in the batch, from the run at b + 1."""
+    for x, y in zip(one.values, two.values):
+        x.shape = [linear(i, j, b) for i, j in zip(x.shape, y.shape)]
+    for x, y in zip(one.ops, two.ops):
+        for key in x.attrs:
+            x.attrs[key] = merge_attr(x.attrs[key], y.attrs[key], b)
+    one.storages = [linear(i, j, b) for i, j in zip(one.storages, two.storages)]
+
+
+ITEM_BYTES = {
+    "f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1,
+    "bool": 1, "c64": 8, "c128": 16, "f8_e4m3": 1, "f8_e5m2": 1,
+}
+
+
+def number_of(dim, b):
+    """The size that an expression of `linear` had in the run at b."""
+    if isinstance(dim, int):
+        return dim
+    return eval(dim, {"__builtins__": {}}, {SYMBOL: b})  # written by linear() above
+
+
+def storage_is_first(record, b):
+    """Storages whose bytes are not those of the first value in them."""
+    first = {}
+    for v in record.values:
+        if v.storage not in first:
+            n = ITEM_BYTES.get(v.dtype, 0)
+            for d in v.shape:
+                n *= number_of(d, b)
+            first[v.storage] = n
+    return {s: record.storages[s] for s, n in first.items()
+            if n and number_of(record.storages[s], b) != n}
+
+
+class Modules:
+    """The paths and types of the root's modules, and the one that runs."""
+
+    def __init__(self, root, named):
+        self.rows = []
+        self.index = {}
+        self.of = {}
+        for path, module in named:
+            if id(module) not in self.of:
+                self.of[id(module)] = self.add(path, type(module).__name__)
+        self.stack = []
+
+    def add(self, path, kind):
+        if path not in self.index:
+            self.index[path] = len(self.rows)
+            self.rows.append((path, kind))
+        return self.index[path]
+
+    def enter(self, module):
+        top = self.stack[-1] if self.stack else self.add("", "")
+        self.stack.append(self.of.get(id(module), top))
+
+    def leave(self):
+        if self.stack:
+            self.stack.pop()
+
+    def now(self):
+        return self.stack[-1] if self.stack else self.add("", "")
+
+
+def compact(x):
+    return json.dumps(x, separators=(",", ":"), ensure_ascii=False)
+
+
+def lines_of(rows):
+    return "[\n" + ",\n".join(compact(r) for r in rows) + "]"
+
+
+def op_row(op, names):
+    row = {"o": names.setdefault(op.name, len(names)), "i": op.inputs, "p": op.outputs}
+    if op.module:
+        row["m"] = op.module
+    if op.attrs:
+        row["a"] = op.attrs
+    if op.saved:
+        row["s"] = op.saved
+    if op.region:
+        row["r"] = op.region
+    return row
+
+
+def value_row(v):
+    row = [v.dtype, v.shape, v.storage]
+    return row + [1] if v.grad else row
+
+
+def write(path, head, record, modules, weights, buffers):
+    """Streams the document; one line an operator, so that two captures can be compared."""
+    names = {}
+    ops = [op_row(o, names) for o in record.ops]
+    odd = storage_is_first(record, head["batch"]["run"])
+    parts = [(k, compact(v)) for k, v in head.items()]
+    parts += [
+        ("notes", compact(record.notes)),
+        ("modules", lines_of(modules.rows)),
+        ("parameters", lines_of(weights)),
+        ("buffers", lines_of(buffers)),
+        ("inputs", compact(record.inputs)),
+        ("outputs", compact(record.outputs)),
+        ("operators", compact([n for n, _ in sorted(names.items(), key=lambda x: x[1])])),
+        ("storages", compact(sorted([k, v] for k, v in odd.items()))),
+        ("regions", compact(record.regions)),
+        ("values", lines_of([value_row(v) for v in record.values])),
+        ("ops", lines_of(ops)),
+    ]
+    text = "{" + ",\n".join('"%s":%s' % p for p in parts) + "}\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    temporary = "%s.tmp%d" % (path, os.getpid())
+    with open(temporary, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.replace(temporary, path)
+
+
+def tree_map(f, x, kinds):
+    """Applies f to the tensors of nested lists, tuples and dicts (also of their subclasses)."""
+    if isinstance(x, kinds):
+        return f(x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*[tree_map(f, i, kinds) for i in x])
+    if isinstance(x, (list, tuple)):
+        return type(x)(tree_map(f, i, kinds) for i in x)
+    if isinstance(x, dict):
+        return {k: tree_map(f, v, kinds) for k, v in x.items()}
+    return x
+
+
+def tree_leaves(x, kinds, out=None):
+    out = [] if out is None else out
+    if isinstance(x, kinds):
+        out.append(x)
+    elif isinstance(x, (list, tuple)):
+        for i in x:
+            tree_leaves(i, kinds, out)
+    elif isinstance(x, dict):
+        for i in x.values():
+            tree_leaves(i, kinds, out)
+    elif hasattr(x, "__dict__") and not isinstance(x, type) and not callable(x):
+        for i in vars(x).values():
+            tree_leaves(i, kinds, out)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------
+# PyTorch
+# ---------------------------------------------------------------------------------------------
+
+TORCH_DTYPES = {
+    "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64",
+    "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "bool",
+    "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8_e4m3", "float8_e5m2": "f8_e5m2",
+}
+
+
+def torch_dtype_name(dtype):
+    name = str(dtype).replace("torch.", "")
+    return TORCH_DTYPES.get(name, name)
+
+
+def torch_version(torch):
+    parts = []
+    for p in torch.__version__.split("+")[0].split(".")[:2]:
+        digits = "".join(c for c in p if c.isdigit())
+        parts.append(int(digits or 0))
+    return tuple(parts)
+
+
+# Operators that move no tensor: questions about a tensor, asserts, profiler marks.
+SILENT = ("prim::", "profiler::", "aten::is_same_size", "aten::_local_scalar_dense",
+          "aten::_assert", "aten::sym_", "aten::equal", "aten::is_nonzero")
+# Arguments that no size and no FLOP depends on.
+PASSED_OVER = ("layout", "device", "pin_memory", "generator", "non_blocking", "requires_grad")
+
+
+class TorchRecorder:
+    """Sees every operator below autograd, and what autograd packs around it.
+
+    Autograd packs an operator's saved inputs before the operator runs and its saved outputs after
+    it, so a pack in the gap between two operators belongs to one of them. The node of the earlier
+    one is known by then: how many of its results it keeps stands in the names of its attributes
+    (`_saved_result`, beside those named like the operator's arguments). So many packs of its own
+    outputs are its; the others belong to the operator to come."""
+
+    def __init__(self, torch, modules, keep):
+        self.torch = torch
+        self.record = Record()
+        self.modules = modules
+        self.keep = [] if keep else None
+        self.by_id = {}  # id(tensor) -> (weak reference or tensor, value)
+        self.by_place = {}  # storage, offset, shape, strides, type -> value
+        self.by_cdata = {}  # address of a storage -> its number
+        self.first_of = {}  # storage -> its first value
+        self.weak = []  # storages' weak references: no address is used twice
+        self.gap = []
+        self.last = None
+        self.last_tensors = []
+        self.last_schema = None
+        self.results_kept = {}
+        self.region = 0
+        self.silent = 0
+
+    # ---- values ----
+
+    def storage_object(self, t):
+        return t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage()._storage \
+            if hasattr(t.storage(), "_storage") else t.storage()
+
+    def storage_of(self, t, fresh):
+        try:
+            storage = self.storage_object(t)
+            at = storage._cdata
+            size = storage.nbytes()
+        except (RuntimeError, NotImplementedError):
+            at, size = id(t), t.numel() * t.element_size()
+            storage = None
+        if fresh or at not in self.by_cdata:
+            self.by_cdata[at] = len(self.record.storages)
+            self.record.storages.append(int(size))
+            if storage is not None:
+                from torch.multiprocessing.reductions import StorageWeakRef
+                self.weak.append(StorageWeakRef(storage))
+        return self.by_cdata[at]
+
+    def place(self, t, storage):
+        if t.layout is not self.torch.strided:
+            return (storage, tuple(t.shape), t.dtype)
+        return (storage, t.storage_offset(), tuple(t.shape), t.stride(), t.dtype)
+
+    def add(self, t, role, name="", fresh=False):
+        storage = self.storage_of(t, fresh)
+        v = Value(torch_dtype_name(t.dtype), [int(d) for d in t.shape], storage, role, name)
+        index = len(self.record.values)
+        self.record.values.append(v)
+        self.first_of.setdefault(storage, index)
+        self.by_place[self.place(t, storage)] = index
+        if self.keep is not None:
+            self.keep.append(t)
+        self.by_id[id(t)] = (self.reference(t), index)
+        return index
+
+    def reference(self, t):
+        if self.keep is not None:
+            return lambda: t
+        import weakref
+        return weakref.ref(t)
+
+    def known(self, t):
+        found = self.by_id.get(id(t))
+        if found is not None and found[0]() is t:
+            return found[1]
+        try:
+            at = self.storage_object(t)._cdata
+        except (RuntimeError, NotImplementedError):
+            return None
+        if at not in self.by_cdata:
+            return None
+        return self.by_place.get(self.place(t, self.by_cdata[at]))
+
+    def value(self, t):
+        """The value of a tensor that an operator reads or autograd keeps."""
+        index = self.known(t)
+        if index is None:
+            index = self.add(t, "constant")
+            self.record.values[index].grad = bool(t.requires_grad)
+        return index
+
+    # ---- saved tensors ----
+
+    def pack(self, t):
+        if self.silent == 0:
+            storage = self.storage_of(t, False)
+            index = self.known(t)
+            if index is None:
+                index = self.first_of.get(storage)
+            if index is None:
+                index = self.add(t, "constant")
+            self.gap.append(index)
+        return t
+
+    def node_of_last(self):
+        for t in self.last_tensors:
+            if t.requires_grad and t.grad_fn is not None:
+                return t.grad_fn
+        return None
+
+    def results_of(self, node):
+        """How many results of the last operator its node keeps at most; None: everything in the
+        gap is its (a function written in Python)."""
+        if node is None:
+            return 0
+        key = (node.name(), self.last.name)
+        if key not in self.results_kept:
+            names = set(dir(node))
+            if "saved_tensors" in names or "saved_for_forward" in names:
+                self.results_kept[key] = None
+            else:
+                arguments = {a.name for a in self.last_schema.arguments}
+                kept = {n[11:] for n in names if n.startswith("_raw_saved_")}
+                self.results_kept[key] = len(kept - arguments)
+        return self.results_kept[key]
+
+    def settle(self):
+        """Gives the last operator what it kept of its results, notes whether gradients flow to
+        them, and returns the packs of the operator to come."""
+        if self.last is None:
+            rest, self.gap = self.gap, []
+            return rest
+        for t, index in zip(self.last_tensors, self.last.outputs):
+            self.record.values[index].grad = bool(t.requires_grad)
+        n = self.results_of(self.node_of_last())
+        mine = {self.record.values[i].storage for i in self.last.outputs}
+        gap, self.gap = self.gap, []
+        taken = 0
+        while taken < len(gap) and (n is None or
+                                    (taken < n and self.record.values[gap[taken]].storage in mine)):
+            taken += 1
+        self.keep_for(self.last, gap[:taken])
+        return gap[taken:]
+
+    def keep_for(self, op, values):
+        for v in values:
+            if v not in op.saved:
+                op.saved.append(v)
+
+    def finish(self):
+        rest = self.settle()
+        if self.last is not None:
+            self.keep_for(self.last, rest)
+        self.last, self.last_tensors = None, []
+
+    # ---- operators ----
+
+    def attr(self, x):
+        torch = self.torch
+        if isinstance(x, torch.dtype):
+            return torch_dtype_name(x)
+        if isinstance(x, torch.memory_format):
+            return str(x).replace("torch.", "")
+        if isinstance(x, (bool, int, str)):
+            return x
+        if isinstance(x, float):
+            return x if x - x == 0 else str(x)
+        if isinstance(x, (list, tuple)):
+            return [self.attr(i) for i in x]
+        if isinstance(x, complex):
+            return str(x)
+        if x is None:
+            return None
+        try:
+            return int(x)
+        except (TypeError, ValueError, RuntimeError):
+            return str(x)
+
+    def take_arguments(self, op, schema, args, kwargs):
+        torch = self.torch
+        for i, a in enumerate(schema.arguments):
+            given = i < len(args) or a.name in kwargs
+            x = args[i] if i < len(args) else kwargs.get(a.name)
+            is_tensor = "Tensor" in str(a.type)
+            if isinstance(x, torch.Tensor):
+                op.inputs.append(self.value(x))
+            elif isinstance(x, (list, tuple)) and is_tensor:
+                op.inputs.append([None if t is None else self.value(t) for t in x])
+            elif is_tensor:
+                op.inputs.append(None)
+            elif given and x is not None and a.name not in PASSED_OVER:
+                op.attrs[a.name] = self.attr(x)
+        while op.inputs and op.inputs[-1] is None:
+            op.inputs.pop()
+
+    def see(self, func, args, kwargs, result_of):
+        torch = self.torch
+        schema = func._schema
+        if any(schema.name.startswith(s) for s in SILENT):
+            return result_of()
+        pending = self.settle()
+        name = schema.name.replace("::", ".")
+        op = Op("%s.%s" % (name, schema.overload_name or "default"), self.modules.now())
+        op.region = self.region
+        self.take_arguments(op, schema, args, kwargs)
+        self.keep_for(op, pending)
+        read = [t for t in tree_leaves([args, kwargs], torch.Tensor)]
+        seen = {self.storage_of(t, False) for t in read}
+        self.last, self.last_tensors = None, []
+        result = result_of()
+        gap, self.gap = self.gap, []
+        self.keep_for(op, gap)
+        results = tree_leaves(result, torch.Tensor)
+        if not results and not schema.name.endswith("_"):
+            return result
+        for t in results:
+            op.outputs.append(self.put_out(t, read, seen))
+        self.record.ops.append(op)
+        self.last, self.last_tensors, self.last_schema = op, results, schema
+        return result
+
+    def put_out(self, t, read, seen):
+        fresh = True
+        try:
+            at = self.storage_object(t)._cdata
+            fresh = self.by_cdata.get(at) not in seen
+        except (RuntimeError, NotImplementedError):
+            pass
+        return self.add(t, "temp", fresh=fresh)
+
+
+def torch_dispatch_mode(torch, recorder):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            return recorder.see(func, args, kwargs, lambda: func(*args, **kwargs))
+
+    return Mode()
+
+
+# ---- attention: the kernel that a GPU would take ----
+
+
+def sdpa_choice(torch, q, k, v, mask, gqa, wanted):
+    """flash, efficient or math: the order in which current PyTorch asks on compute capability 8.0
+    and newer (sdp_utils.cpp), without cuDNN's kernel, whose saved tensors have the same sizes as
+    flash's."""
+    half = q.dtype in (torch.float16, torch.bfloat16)
+    usual = q.dim() == 4 and k.dim() == 4 and v.dim() == 4
+    flash = (half and usual and mask is None and q.shape[-1] <= 256 and
+             q.shape[-1] == k.shape[-1] == v.shape[-1])
+    step = 8 if half else 4
+    efficient = (usual and (half or q.dtype == torch.float32) and not gqa and
+                 q.shape[-1] % step == 0 and v.shape[-1] % step == 0 and
+                 q.shape[1] == k.shape[1] == v.shape[1])
+    if wanted in ("auto", "flash") and flash:
+        return "flash"
+    if wanted in ("auto", "flash", "efficient") and efficient:
+        return "efficient"
+    return "math"
+
+
+def torch_sdpa_mode(torch, recorder, wanted):
+    """Fake CUDA tensors always take the mathematical fallback, because no GPU is there to ask.
+    This calls the kernel's operator that a GPU would run."""
+    from torch.overrides import TorchFunctionMode
+    F = torch.nn.functional
+
+    def mask_for(q, k, mask):
+        if mask is None:
+            return None
+        if mask.dtype == torch.bool:
+            mask = torch.where(mask, torch.zeros((), dtype=q.dtype, device=q.device),
+                               torch.full((), float("-inf"), dtype=q.dtype, device=q.device))
+        last = mask.shape[-1]
+        if last % 16:  # pad_bias<16>: the kernel wants aligned rows
+            mask = F.pad(mask, (0, 16 - last % 16))[..., :last]
+        return mask.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+
+    def run(original, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+            enable_gqa=False):
+        aten = torch.ops.aten
+        kind = "math"
+        if q.device.type == "cuda":
+            kind = sdpa_choice(torch, q, k, v, attn_mask, enable_gqa, wanted)
+        recorder.record.note("attention: %s" % kind)
+        if kind == "flash":
+            width = q.shape[-1]
+            if scale is None:
+                scale = width ** -0.5
+            if width % 8:  # pad_last_dim<8>
+                q, k, v = (F.pad(x, (0, 8 - width % 8)) for x in (q, k, v))
+            out = aten._scaled_dot_product_flash_attention(q, k, v, dropout_p, is_causal, False,
+                                                           scale=scale)[0]
+            return out[..., :width] if width % 8 else out
+        if kind == "efficient":
+            wants = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or
+                                                 v.requires_grad)
+            return aten._scaled_dot_product_efficient_attention(
+                q, k, v, mask_for(q, k, attn_mask), wants, dropout_p, is_causal, scale=scale)[0]
+        more = {}
+        if scale is not None:
+            more["scale"] = scale
+        if enable_gqa:
+            more["enable_gqa"] = True
+        return original(q, k, v, attn_mask, dropout_p, is_causal, **more)
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            if func is F.scaled_dot_product_attention:
+                return run(func, *args, **kwargs)
+            return func(*args, **kwargs)
+
+    return Mode()
+
+
+# ---- autocast without a GPU ----
+
+
+@contextlib.contextmanager
+def torch_autocast(torch, dtype, device):
+    """torch.autocast("cuda") switches itself off where no GPU is there. What it would set is set
+    by hand: the thread's autocast flag and type, which the dispatcher looks at; fake CUDA tensors
+    carry the key that it acts on. Code of the module that opens autocast itself is let through."""
+    if device != "cuda":
+        with torch.autocast(device, dtype=dtype) if dtype is not None else contextlib.nullcontext():
+            yield
+        return
+    common = getattr(torch.cuda.amp, "common", None)
+    old = getattr(common, "amp_definitely_not_available", None)
+    if old is not None:
+        common.amp_definitely_not_available = lambda: False
+    old_bf16 = getattr(torch.cuda, "is_bf16_supported", None)
+    torch.cuda.is_bf16_supported = lambda *a, **k: True
+    was, was_type = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
+    try:
+        if dtype is not None:
+            torch.set_autocast_enabled(True)
+            torch.set_autocast_gpu_dtype(dtype)
+            torch.set_autocast_cache_enabled(True)
+            torch.autocast_increment_nesting()
+        yield
+    finally:
+        if dtype is not None:
+            if torch.autocast_decrement_nesting() == 0:
+                torch.clear_autocast_cache()
+            torch.set_autocast_enabled(was)
+            torch.set_autocast_gpu_dtype(was_type)
+        if old is not None:
+            common.amp_definitely_not_available = old
+        if old_bf16 is not None:
+            torch.cuda.is_bf16_supported = old_bf16
+
+
+# ---- checkpointing ----
+
+
+@contextlib.contextmanager
+def torch_checkpoints(torch, recorder):
+    """Regions under torch.utils.checkpoint run plainly and are marked: trivet runs them again
+    when backward reaches them, and keeps only what went into them."""
+    import torch.utils.checkpoint as module
+
+    def begin(args, kwargs):
+        kept = [recorder.value(t) for t in tree_leaves([args, kwargs], torch.Tensor)]
+        recorder.record.regions.append(sorted(set(kept)))
+        recorder.region, before = len(recorder.record.regions), recorder.region
+        return before
+
+    def end(before):
+        recorder.region = before
+
+    class Plain:
+        @staticmethod
+        def apply(function, preserve, *args):
+            if recorder.region:
+                return function(*args)
+            before = begin(args, {})
+            try:
+                return function(*args)
+            finally:
+                end(before)
+
+    def generator(function, *settings_and_args, **kwargs):
+        args = settings_and_args[4:]
+        inside = recorder.region
+        before = begin(args, kwargs) if not inside else inside
+        yield
+        end(before)
+
+    def direct(function, preserve=True, *args, **kwargs):
+        return Plain.apply(lambda *a: function(*a, **kwargs), preserve, *args)
+
+    changed = {"CheckpointFunction": Plain}
+    if hasattr(module, "_checkpoint_without_reentrant_generator"):
+        changed["_checkpoint_without_reentrant_generator"] = generator
+    elif hasattr(module, "_checkpoint_without_reentrant"):
+        changed["_checkpoint_without_reentrant"] = direct
+    old = {k: getattr(module, k) for k in changed if hasattr(module, k)}
+    try:
+        for k in old:
+            setattr(module, k, changed[k])
+        yield
+    finally:
+        for k, v in old.items():
+            setattr(module, k, v)
+
+
+# ---- the module on tensors that hold nothing ----
+
+
+class TorchStage:
+    """The module with its parameters, buffers and other tensors replaced by ones of the wanted
+    kind, and put back at the end. Ties stay ties."""
+
+    def __init__(self, torch, root, convert):
+        self.torch = torch
+        self.root = root
+        self.convert = convert
+        self.memo = {}
+        self.changed = []
+
+    def swap(self, table, key, t):
+        torch = self.torch
+        if id(t) not in self.memo:
+            with torch.no_grad():
+                new = self.convert(t.detach() if not isinstance(t, torch.nn.Parameter) else t.data)
+            if isinstance(t, torch.nn.Parameter):
+                new = torch.nn.Parameter(new, requires_grad=t.requires_grad)
+            else:
+                new.requires_grad_(t.requires_grad)
+            self.memo[id(t)] = (t, new)
+        self.changed.append((table, key, t))
+        table[key] = self.memo[id(t)][1]
+
+    def __enter__(self):
+        torch = self.torch
+        for module in self.root.modules():
+            for table in (module._parameters, module._buffers, module.__dict__):
+                for key, t in list(table.items()):
+                    if isinstance(t, torch.Tensor):
+                        self.swap(table, key, t)
+                    elif isinstance(t, (list, tuple, dict)) and table is module.__dict__ and \
+                            not key.startswith("_") and tree_leaves(t, torch.Tensor):
+                        self.changed.append((table, key, t))
+                        table[key] = tree_map(self.other, t, torch.Tensor)
+        return self
+
+    def other(self, t):
+        one = {"t": t}
+        self.swap(one, "t", t)
+        self.changed.pop()
+        return one["t"]
+
+    def __exit__(self, *_):
+        for table, key, t in reversed(self.changed):
+            table[key] = t
+
+
+def torch_weights(torch, root, recorder):
+    """Declares parameters and buffers as values; their rows for the file."""
+    parameters, buffers, ties = [], [], {}
+    first = {}
+    for name, p in root.named_parameters(remove_duplicate=False) if \
+            torch_version(torch) >= (2, 0) else every_parameter(root):
+        if id(p) in first:
+            ties[name] = first[id(p)]
+            continue
+        first[id(p)] = name
+        index = recorder.add(p, "parameter", name)
+        recorder.record.values[index].grad = bool(p.requires_grad)
+        parameters.append([name, index, 1 if p.requires_grad else 0])
+    for name, b in root.named_buffers():
+        index = recorder.add(b, "buffer", name)
+        buffers.append([name, index])
+    return parameters, buffers, ties
+
+
+def every_parameter(root):
+    for path, module in root.named_modules():
+        for name, p in module._parameters.items():
+            if p is not None:
+                yield (path + "." + name if path else name), p
+
+
+def default_loss(torch, output):
+    """The output's own loss where it has one, else the sum of all outputs that gradients reach."""
+    loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if isinstance(loss, torch.Tensor):
+        return loss
+    parts = [t for t in tree_leaves(output, torch.Tensor) if t.requires_grad and
+             t.dtype.is_floating_point]
+    if not parts:
+        return None
+    total = parts[0].sum()
+    for t in parts[1:]:
+        total = total + t.sum()
+    return total
+
+
+def is_ours(error):
+    """Whether an error was raised by this file itself: then it is to be seen."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return isinstance(error, CaptureError) or at is None or \
+        at.tb_frame.f_code.co_filename == __file__ and \
+        at.tb_frame.f_code.co_name not in ("<lambda>", "__torch_function__")
+
+
+class TorchCapture:
+    def __init__(self, module, inputs, kwargs, loss, train, autocast, device, mode, sdpa):
+        import torch
+        self.torch = torch
+        self.version = torch_version(torch)
+        self.module = module
+        self.loss = loss
+        self.train = train
+        self.autocast = self.dtype(autocast)
+        self.device = device
+        self.sdpa = sdpa
+        self.args = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+        self.kwargs = kwargs or {}
+        self.mode = mode
+        self.fake = None
+        if self.version < (1, 13):
+            raise CaptureError("PyTorch %s is too old: 1.13 is needed" % torch.__version__)
+
+    def dtype(self, name):
+        torch = self.torch
+        if name is None or isinstance(name, torch.dtype):
+            return name
+        short = {"bf16": "bfloat16", "fp16": "float16", "f16": "float16"}.get(name, name)
+        if short not in ("bfloat16", "float16"):
+            raise CaptureError("autocast is bf16 or fp16, not %s" % name)
+        return getattr(torch, short)
+
+    # ---- the kind of tensors ----
+
+    def convert_fake(self, t):
+        torch = self.torch
+        if t.layout is not torch.strided:
+            raise CaptureError("sparse parameters are not captured")
+        return torch.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device=self.device)
+
+    def convert_meta(self, t):
+        return self.torch.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device="meta")
+
+    def convert_real(self, t):
+        torch = self.torch
+        return torch.zeros(t.shape, dtype=t.dtype) if t.device.type == "meta" else t.cpu()
+
+    def around(self):
+        return self.fake if self.fake is not None else contextlib.nullcontext()
+
+    def sized(self, t, b, batch):
+        """An input at another batch."""
+        torch = self.torch
+        shape = list(t.shape)
+        if b is not None and shape and shape[0] == batch and b != batch:
+            shape[0] = b
+            if self.mode == "real" and t.device.type != "meta":
+                t = t.detach()[[i % batch for i in range(b)]]
+            else:
+                new = torch.empty(shape, dtype=t.dtype,
+                                  device="meta" if self.mode == "meta" else "cpu")
+                new.requires_grad_(t.requires_grad)
+                t = new
+        wants = t.requires_grad
+        convert = {"fake": self.convert_fake, "meta": self.convert_meta,
+                   "real": self.convert_real}[self.mode]
+        with torch.no_grad():
+            new = convert(t.detach())
+        return new.requires_grad_(wants)
+
+    # ---- one run ----
+
+    def hooks(self, modules):
+        torch = self.torch
+        m = torch.nn.modules.module
+        before = m.register_module_forward_pre_hook(lambda mod, _: modules.enter(mod))
+        after = m.register_module_forward_hook(lambda mod, _, __: modules.leave())
+        return before, after
+
+    def run(self, root, b, batch):
+        torch = self.torch
+        modules = Modules(root, root.named_modules())
+        recorder = TorchRecorder(torch, modules, self.mode != "real")
+        with self.around():
+            weights = torch_weights(torch, root, recorder)
+            args = tree_map(lambda t: self.sized(t, b, batch), self.args, torch.Tensor)
+            kwargs = tree_map(lambda t: self.sized(t, b, batch), self.kwargs, torch.Tensor)
+            for i, t in enumerate(tree_leaves([args, kwargs], torch.Tensor)):
+                recorder.record.inputs.append(recorder.add(t, "input", "input%d" % i))
+                recorder.record.values[recorder.record.inputs[-1]].grad = bool(t.requires_grad)
+            self.forward(root, recorder, modules, args, kwargs)
+        return recorder.record, modules, weights
+
+    def forward(self, root, recorder, modules, args, kwargs):
+        torch = self.torch
+        hooks = self.hooks(modules)
+        grad = torch.enable_grad() if self.train else torch.no_grad()
+        real_device = self.device if self.mode == "fake" else "cpu"
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(grad)
+                stack.enter_context(torch_checkpoints(torch, recorder))
+                if self.train:
+                    stack.enter_context(torch.autograd.graph.saved_tensors_hooks(
+                        recorder.pack, lambda t: t))
+                stack.enter_context(torch_dispatch_mode(torch, recorder))
+                if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+                    stack.enter_context(torch_sdpa_mode(torch, recorder, self.sdpa))
+                with torch_autocast(torch, self.autocast, real_device):
+                    output = root(*args, **kwargs)
+                    modules.stack = [modules.add("loss", "loss")]
+                    loss = self.loss(output) if self.loss else default_loss(torch, output)
+                recorder.finish()
+        finally:
+            for h in hooks:
+                h.remove()
+        seen = []
+        for t in tree_leaves([output, loss], torch.Tensor):
+            index = recorder.known(t)
+            if index is not None and index not in seen:
+                seen.append(index)
+        recorder.record.outputs = seen
+
+    # ---- the whole ----
+
+    def root(self):
+        torch = self.torch
+        if isinstance(self.module, torch.nn.Module):
+            return self.module
+        with self.around():
+            made = self.module()
+        if not isinstance(made, torch.nn.Module):
+            raise CaptureError("%r makes no torch.nn.Module" % (self.module,))
+        return made
+
+    def open_mode(self, record_notes):
+        """Decides fake, meta or real."""
+        if self.mode is None:
+            self.mode = "fake" if self.version >= (2, 0) else "meta"
+        if self.mode == "fake":
+            from torch._subclasses.fake_tensor import FakeTensorMode
+            self.fake = FakeTensorMode(allow_non_fake_inputs=True)
+        elif self.autocast is not None and self.mode == "meta":
+            self.mode = "real"
+        if self.mode != "fake":
+            self.device = "cpu"
+            record_notes.append("tensors of the CPU: its kernels keep other things than a GPU's "
+                                "(dropout: 4 bytes a mask element where CUDA keeps 1)")
+
+    def both_runs(self, root):
+        torch = self.torch
+        leaves = tree_leaves([self.args, self.kwargs], torch.Tensor)
+        batches = {t.shape[0] for t in leaves if t.dim() > 0}
+        if not leaves:
+            raise CaptureError("no tensor among the sample inputs")
+        batch = min(leaves[0].shape[:1], default=1)
+        if any(t.dim() and t.shape[0] != batch for t in leaves) and len(batches) > 1:
+            pass  # inputs without a batch stay as they are
+        b = max(2, batch)
+        fixed = None
+        try:
+            one = self.run(root, b, batch)
+            two = self.run(root, b + 1, batch)
+            fixed = difference(one[0], two[0])
+        except CaptureError:
+            raise
+        except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError,
+                AssertionError) as e:
+            if batch == b:
+                one = self.run(root, None, batch)  # its own failure is the user's answer
+            fixed = "it does not run at batch %d: %s" % (b, str(e).split("\n")[0][:200])
+        if fixed is None:
+            try:
+                merge(one[0], two[0], b)
+                return one, b, batch, None
+            except ValueError as e:
+                fixed = str(e)
+        return self.run(root, None, batch), batch, batch, fixed
+
+    def once(self, notes):
+        with TorchStage(self.torch, self.root_module, {
+                "fake": self.convert_fake, "meta": self.convert_meta,
+                "real": self.convert_real}[self.mode]) as _:
+            return self.both_runs(self.root_module)
+
+    def go(self, path):
+        torch = self.torch
+        notes = []
+        self.open_mode(notes)
+        self.root_module = self.root()
+        self.root_module.train(self.train)
+        asked = self.mode
+        try:
+            with self.around():
+                got = self.once(notes)
+        except Exception as e:  # meta kernels are missing, sizes depend on data
+            if asked == "real" or is_ours(e):
+                raise
+            reason = str(e).split("\n")[0][:200] or type(e).__name__
+            got = self.real_instead(asked, reason, notes)
+        (record, modules, weights), run_at, batch, fixed = got
+        if fixed:
+            notes.append("the batch is fixed at %d: %s" % (batch, fixed))
+        record.notes = notes + record.notes
+        head = {
+            "schema": SCHEMA,
+            "framework": "torch",
+            "version": torch.__version__,
+            "device": self.device,
+            "tensors": self.mode,
+            "train": bool(self.train),
+            "autocast": torch_dtype_name(self.autocast) if self.autocast is not None else None,
+            "name": type(self.root_module).__name__,
+            "batch": {"symbol": None if fixed else SYMBOL, "sample": batch, "run": run_at},
+            "ties": weights[2],
+        }
+        write(path, head, record, modules, weights[0], weights[1])
+        return head, record
+
+    def real_instead(self, asked, reason, notes):
+        """Fake or meta tensors did not get through: the module runs on the CPU for real."""
+        weights = list(self.root_module.parameters()) + list(self.root_module.buffers())
+        fake = any(type(w).__name__ == "FakeTensor" for w in weights)
+        if fake:
+            raise CaptureError("with %s tensors: %s; pass a module that is already made to run it "
+                               "on the CPU" % (asked, reason))
+        notes.append("run on the CPU with real tensors, because with %s tensors: %s" %
+                     (asked, reason))
+        print("trivet_capture: %s" % notes[-1], file=sys.stderr)
+        self.mode, self.fake, self.device = "real", None, "cpu"
+        return self.once(notes)
+
+
+# ---------------------------------------------------------------------------------------------
+# The door
+# ---------------------------------------------------------------------------------------------
+
+
+def capture(module, sample_inputs, path, kwargs=None, loss=None, train=True, autocast=None,
+            device="cuda", tensors=None, sdpa="auto"):
+    """Writes the capture of module(*sample_inputs, **kwargs) to path ("-": standard output).
+
+    module         a module, or a function that makes one (then it needs no memory)
+    sample_inputs  a tensor, or a list of them; only shapes and types are looked at
+    loss           function of the output; without it the output's own .loss, else a sum
+    train          training mode, with what autograd keeps; False: inference
+    autocast       "bf16" or "fp16": forward and loss under torch.autocast
+    device         whose kernels are captured, "cuda" or "cpu" (PyTorch 2)
+    tensors        "fake", "meta" or "real"; without it the first that works
+    sdpa           kernel of scaled_dot_product_attention: "auto", "flash", "efficient", "math"
+    """
+    maker = TorchCapture
+    got = maker(module, sample_inputs, kwargs, loss, train, autocast, device, tensors, sdpa)
+    return got.go(path)
+
+
+if __name__ == "__main__":
+    raise SystemExit("not yet")
