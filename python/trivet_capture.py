@@ -70,6 +70,7 @@ class Record:
         self.values = []
         self.ops = []
         self.storages = []  # bytes of each
+        self.operators = {}  # name -> names of its tensor arguments
         self.inputs = []
         self.outputs = []
         self.loss = None
@@ -210,7 +211,11 @@ def lines_of(rows):
 
 
 def op_row(op, names):
-    row = {"o": names.setdefault(op.name, len(names)), "i": op.inputs, "p": op.outputs}
+    row = {"o": names.setdefault(op.name, len(names))}
+    if op.inputs:
+        row["i"] = op.inputs
+    if op.outputs:
+        row["p"] = op.outputs
     if op.module:
         row["m"] = op.module
     if op.attrs:
@@ -240,7 +245,7 @@ def write(path, head, record, modules, weights, buffers):
         ("buffers", lines_of(buffers)),
         ("inputs", compact(record.inputs)),
         ("outputs", compact(record.outputs)),
-        ("operators", compact([n for n, _ in sorted(names.items(), key=lambda x: x[1])])),
+        ("operators", lines_of([[n, record.operators[n]] for n in names])),
         ("storages", compact(sorted([k, v] for k, v in odd.items()))),
         ("regions", compact(record.regions)),
         ("values", lines_of([value_row(v) for v in record.values])),
@@ -497,6 +502,9 @@ class TorchRecorder:
 
     def take_arguments(self, op, schema, args, kwargs):
         torch = self.torch
+        if op.name not in self.record.operators:
+            self.record.operators[op.name] = [a.name for a in schema.arguments
+                                              if "Tensor" in str(a.type)]
         for i, a in enumerate(schema.arguments):
             given = i < len(args) or a.name in kwargs
             x = args[i] if i < len(args) else kwargs.get(a.name)
@@ -505,10 +513,12 @@ class TorchRecorder:
                 op.inputs.append(self.value(x))
             elif isinstance(x, (list, tuple)) and is_tensor:
                 op.inputs.append([None if t is None else self.value(t) for t in x])
-            elif is_tensor:
+            elif is_tensor and not isinstance(x, (bool, int, float)):
                 op.inputs.append(None)
             elif given and x is not None and a.name not in PASSED_OVER:
                 op.attrs[a.name] = self.attr(x)
+                if is_tensor:
+                    op.inputs.append(None)
         while op.inputs and op.inputs[-1] is None:
             op.inputs.pop()
 
@@ -726,6 +736,21 @@ def torch_checkpoints(torch, recorder):
     finally:
         for k, v in old.items():
             setattr(module, k, v)
+
+
+@contextlib.contextmanager
+def torch_no_init(torch):
+    """Weights get no values: their initialisers take time, and some look at what they made."""
+    init = torch.nn.init
+    old = {n: f for n, f in vars(init).items() if n.endswith("_") and not n.startswith("_") and
+           callable(f)}
+    try:
+        for n in old:
+            setattr(init, n, lambda tensor, *_, **__: tensor)
+        yield
+    finally:
+        for n, f in old.items():
+            setattr(init, n, f)
 
 
 # ---- the module on tensors that hold nothing ----
@@ -950,12 +975,28 @@ class TorchCapture:
 
     # ---- the whole ----
 
-    def root(self):
+    def made(self, light):
+        """The module that the user's function makes; light: without memory."""
+        torch = self.torch
+        if not light:
+            return self.module()
+        with torch_no_init(torch), torch.device("meta"):
+            return self.module()
+
+    def root(self, light):
         torch = self.torch
         if isinstance(self.module, torch.nn.Module):
             return self.module
-        with self.around():
-            made = self.module()
+        made = None
+        if light and self.version >= (2, 0):
+            try:
+                made = self.made(True)
+            except Exception as e:  # a constructor that looks at its tensors' contents
+                reason = str(e).split("\n")[0][:200] or type(e).__name__
+                print("trivet_capture: the module is made in memory, because without: %s" % reason,
+                      file=sys.stderr)
+        if made is None:
+            made = self.made(False)
         if not isinstance(made, torch.nn.Module):
             raise CaptureError("%r makes no torch.nn.Module" % (self.module,))
         return made
@@ -1014,9 +1055,9 @@ class TorchCapture:
         torch = self.torch
         notes = []
         self.open_mode(notes)
-        self.root_module = self.root()
-        self.root_module.train(self.train)
         asked = self.mode
+        self.root_module = self.root(asked != "real")
+        self.root_module.train(self.train)
         try:
             with self.around():
                 got = self.once(notes)
@@ -1046,15 +1087,12 @@ class TorchCapture:
 
     def real_instead(self, asked, reason, notes):
         """Fake or meta tensors did not get through: the module runs on the CPU for real."""
-        weights = list(self.root_module.parameters()) + list(self.root_module.buffers())
-        fake = any(type(w).__name__ == "FakeTensor" for w in weights)
-        if fake:
-            raise CaptureError("with %s tensors: %s; pass a module that is already made to run it "
-                               "on the CPU" % (asked, reason))
         notes.append("run on the CPU with real tensors, because with %s tensors: %s" %
                      (asked, reason))
         print("trivet_capture: %s" % notes[-1], file=sys.stderr)
         self.mode, self.fake, self.device = "real", None, "cpu"
+        self.root_module = self.root(False)
+        self.root_module.train(self.train)
         return self.once(notes)
 
 
