@@ -45,7 +45,9 @@ typedef struct tv_value {
     /* Contents, little-endian in the value's dtype, where the reader kept them: tensors of at most
      * TV_LIMIT_PROGRAM_CONST_ELEMENTS (shapes, axes, scales). Empty: not kept. */
     tv_bytes_view data;
-    uint32_t storage; /* captures: values with the same number share memory; TV_NO_VALUE: unknown */
+    uint32_t storage; /* captures: values with the same number share memory; 0: unknown */
+    /* captures: whether a gradient flows to it is known, and whether it does */
+    bool grad_known, grad;
 } tv_value;
 
 #define TV_NO_VALUE UINT32_MAX
@@ -118,7 +120,15 @@ typedef struct tv_node {
     bool saved_known;
     const uint32_t *saved;
     size_t n_saved;
+    uint32_t region; /* captures: ran under a checkpoint, see regions; 0: it did not */
 } tv_node;
+
+/* Captures: nodes with the same region number (index + 1) run again when backward reaches them;
+ * until then only what came into the region is kept. Their `saved` is what the second run keeps. */
+typedef struct tv_region {
+    const uint32_t *keeps;
+    size_t n_keeps;
+} tv_region;
 
 /* A list of nodes that runs in order: the main graph, a branch, a loop body, a local function.
  * All bodies of a program number their values in one space, so that an inner node may read an outer
@@ -171,6 +181,8 @@ typedef struct tv_program {
     tv_str batch_symbol; /* captures: the symbol that stands for the batch; empty: told from the
                             inputs */
     bool training;       /* captures: taken in training mode, with saved tensors */
+    const tv_region *regions;
+    size_t n_regions;
 } tv_program;
 
 /* The attribute of that name, or NULL. */
