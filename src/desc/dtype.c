@@ -12,6 +12,8 @@ static const tv_dtype_info table[TV_DTYPE_COUNT] = {
     [TV_F8_E4M3] = {"F8_E4M3", 1, 1, false},
     [TV_F8_E5M2] = {"F8_E5M2", 1, 1, false},
     [TV_F8_E8M0] = {"F8_E8M0", 1, 1, false},
+    [TV_F8_E4M3FNUZ] = {"F8_E4M3FNUZ", 1, 1, false},
+    [TV_F8_E5M2FNUZ] = {"F8_E5M2FNUZ", 1, 1, false},
     [TV_I64] = {"I64", 1, 8, false},
     [TV_I32] = {"I32", 1, 4, false},
     [TV_I16] = {"I16", 1, 2, false},
@@ -23,6 +25,8 @@ static const tv_dtype_info table[TV_DTYPE_COUNT] = {
     [TV_BOOL] = {"BOOL", 1, 1, false},
     [TV_I4] = {"I4", 2, 1, false},
     [TV_U4] = {"U4", 2, 1, false},
+    [TV_I2] = {"I2", 4, 1, false},
+    [TV_U2] = {"U2", 4, 1, false},
     [TV_F4] = {"F4", 2, 1, false},
     [TV_F6_E2M3] = {"F6_E2M3", 4, 3, false},
     [TV_F6_E3M2] = {"F6_E3M2", 4, 3, false},
@@ -75,9 +79,9 @@ tv_u64_read tv_dtype_tensor_bytes(tv_dtype t, uint64_t n, uint64_t row)
     const tv_u64_read bad = {0, false};
     if (info->block_bytes == 0)
         return bad;
-    if (block == 2) { /* packed pairs: an odd count is padded to a whole byte */
-        return (tv_u64_read){n / 2 + n % 2, true};
-    }
+    /* packed pairs and fours: the last byte of the tensor is padded */
+    if (block > 1 && info->block_bytes == 1)
+        return (tv_u64_read){n / block + (n % block > 0), true};
     if (block > 1 && row % block)
         return bad;
     const uint64_t blocks = n / block;
@@ -120,6 +124,16 @@ tv_dtype tv_dtype_named(tv_str name)
         {"float4", TV_F4},
         {"bool", TV_BOOL},
         {"f8_e8m0fnu", TV_F8_E8M0},
+        {"float8_e8m0fnu", TV_F8_E8M0},
+        {"float8_e4m3fnuz", TV_F8_E4M3FNUZ},
+        {"float8_e5m2fnuz", TV_F8_E5M2FNUZ},
+        {"int2", TV_I2},
+        {"uint2", TV_U2},
+        {"complex64", TV_C64},
+        {"complex128", TV_C128},
+        {"uint16", TV_U16},
+        {"uint32", TV_U32},
+        {"uint64", TV_U64},
     };
     if (tv_str_starts(name, TV_S("torch.")))
         name = tv_str_drop(name, 6);

@@ -14,6 +14,8 @@ typedef enum tv_dtype {
     TV_F8_E4M3,
     TV_F8_E5M2,
     TV_F8_E8M0,
+    TV_F8_E4M3FNUZ, /* no infinities, no negative zero: AMD's */
+    TV_F8_E5M2FNUZ,
     TV_I64,
     TV_I32,
     TV_I16,
@@ -25,6 +27,8 @@ typedef enum tv_dtype {
     TV_BOOL,
     TV_I4,
     TV_U4,
+    TV_I2,
+    TV_U2,
     TV_F4, /* E2M1 */
     TV_F6_E2M3,
     TV_F6_E3M2,

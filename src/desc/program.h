@@ -103,7 +103,8 @@ typedef struct tv_slot {
 
 typedef struct tv_node {
     tv_str op;
-    tv_str domain;          /* ONNX: "" is ai.onnx */
+    tv_str domain;          /* ONNX: "" is ai.onnx; an overload of a local function is part of op,
+                               "name:overload" */
     tv_str name;            /* module path where the file has one, else the file's own name */
     const uint32_t *inputs; /* values; TV_NO_VALUE: optional and not given */
     size_t n_inputs;
@@ -150,6 +151,8 @@ typedef struct tv_function {
     const tv_body *body;
     const tv_str *attributes; /* parameters that inner nodes refer to */
     size_t n_attributes;
+    const tv_attr *defaults; /* further parameters, with the values that a call may leave out */
+    size_t n_defaults;
 } tv_function;
 
 typedef struct tv_opset {
