@@ -81,6 +81,132 @@ typedef enum tv_keeps {
     TV_KEEPS_BOTH,
 } tv_keeps;
 
+/* Functions of one tensor. */
+typedef enum tv_fn {
+    TV_FN_RELU,
+    TV_FN_RELU6,
+    TV_FN_LEAKY_RELU,
+    TV_FN_ELU,
+    TV_FN_SELU,
+    TV_FN_CELU,
+    TV_FN_GELU,
+    TV_FN_GELU_TANH,
+    TV_FN_QUICK_GELU,
+    TV_FN_SILU,
+    TV_FN_HARDSWISH,
+    TV_FN_HARDSIGMOID,
+    TV_FN_SIGMOID,
+    TV_FN_LOG_SIGMOID,
+    TV_FN_TANH,
+    TV_FN_MISH,
+    TV_FN_SOFTPLUS,
+    TV_FN_SOFTSIGN,
+    TV_FN_THRESHOLDED_RELU,
+    TV_FN_SHRINK,
+    TV_FN_CLIP,
+    TV_FN_EXP,
+    TV_FN_EXPM1,
+    TV_FN_LOG,
+    TV_FN_LOG1P,
+    TV_FN_LOG2,
+    TV_FN_LOG10,
+    TV_FN_SQRT,
+    TV_FN_RSQRT,
+    TV_FN_RECIPROCAL,
+    TV_FN_SQUARE,
+    TV_FN_ABS,
+    TV_FN_NEG,
+    TV_FN_SIGN,
+    TV_FN_FLOOR,
+    TV_FN_CEIL,
+    TV_FN_ROUND,
+    TV_FN_TRUNC,
+    TV_FN_ERF,
+    TV_FN_LGAMMA,
+    TV_FN_SIN,
+    TV_FN_COS,
+    TV_FN_TAN,
+    TV_FN_ASIN,
+    TV_FN_ACOS,
+    TV_FN_ATAN,
+    TV_FN_SINH,
+    TV_FN_COSH,
+    TV_FN_ASINH,
+    TV_FN_ACOSH,
+    TV_FN_ATANH,
+    TV_FN_NOT, /* boolean result */
+    TV_FN_BIT_NOT,
+    TV_FN_IS_NAN,     /* boolean result */
+    TV_FN_IS_INF,     /* boolean result */
+    TV_FN_SCALE,      /* a·x + b with plain numbers */
+    TV_FN_POW,        /* a plain exponent */
+    TV_FN_QUANTIZE,   /* to integers with a scale */
+    TV_FN_DEQUANTIZE, /* back */
+    TV_FN_COUNT,
+} tv_fn;
+
+/* Functions of two tensors, broadcast against each other. */
+typedef enum tv_fn2 {
+    TV_FN2_ADD,
+    TV_FN2_SUB,
+    TV_FN2_MUL,
+    TV_FN2_DIV, /* of integers: towards zero */
+    TV_FN2_FLOOR_DIV,
+    TV_FN2_MOD,  /* sign of the divisor */
+    TV_FN2_FMOD, /* sign of the dividend */
+    TV_FN2_POW,
+    TV_FN2_MIN,
+    TV_FN2_MAX,
+    TV_FN2_EQUAL, /* from here to NOT_EQUAL: boolean result */
+    TV_FN2_LESS,
+    TV_FN2_LESS_EQUAL,
+    TV_FN2_GREATER,
+    TV_FN2_GREATER_EQUAL,
+    TV_FN2_NOT_EQUAL,
+    TV_FN2_AND, /* logical: boolean result */
+    TV_FN2_OR,
+    TV_FN2_XOR,
+    TV_FN2_BIT_AND,
+    TV_FN2_BIT_OR,
+    TV_FN2_BIT_XOR,
+    TV_FN2_SHIFT_LEFT,
+    TV_FN2_SHIFT_RIGHT,
+    TV_FN2_ATAN2,
+    TV_FN2_PRELU, /* y broadcasts to x only: a slope per channel */
+    TV_FN2_COUNT,
+} tv_fn2;
+
+typedef enum tv_reduce_kind {
+    TV_REDUCE_SUM,
+    TV_REDUCE_MEAN,
+    TV_REDUCE_MAX,
+    TV_REDUCE_MIN,
+    TV_REDUCE_PROD,
+    TV_REDUCE_L1,
+    TV_REDUCE_L2,
+    TV_REDUCE_LOG_SUM,
+    TV_REDUCE_LOG_SUM_EXP,
+    TV_REDUCE_SUM_SQUARE,
+    TV_REDUCE_VARIANCE,
+    TV_REDUCE_ANY,     /* boolean result */
+    TV_REDUCE_ALL,     /* boolean result */
+    TV_REDUCE_ARG_MAX, /* index result */
+    TV_REDUCE_ARG_MIN,
+} tv_reduce_kind;
+
+/* What a VIEW or COPY does to the layout; a reader of steps may know better than the dialect
+ * whether the framework writes it out (ONNX has no strides, torch's transpose is only strides). */
+typedef enum tv_layout {
+    TV_LAYOUT_OTHER,   /* pad, tile, roll, flip, one-hot: written out by everybody */
+    TV_LAYOUT_RESHAPE, /* same elements in the same order */
+    TV_LAYOUT_PERMUTE, /* see order */
+    TV_LAYOUT_SLICE,   /* part of in[0] along axis: slice, split; an axis less: select */
+    TV_LAYOUT_EXPAND,
+    TV_LAYOUT_CAST,
+    TV_LAYOUT_CONCAT,
+    TV_LAYOUT_CLONE, /* asked for by name: contiguous, clone */
+} tv_layout;
+
 typedef struct tv_step {
     tv_step_kind kind;
     const tv_node *node;
@@ -93,6 +219,13 @@ typedef struct tv_step {
     size_t n_out;
     union {
         struct {
+            tv_layout kind;
+            uint8_t order[TV_LIMIT_RANK]; /* PERMUTE: axis of in[0] that each axis of out[0] is */
+            uint8_t axis;                 /* SLICE, CONCAT */
+        } layout;                         /* VIEW and COPY */
+        struct {
+            tv_fn fn;
+            double a, b; /* plain numbers of SCALE, POW, CLIP */
             tv_keeps keeps;
             bool is_act; /* one of emit's activations */
             tv_act act;
@@ -100,6 +233,7 @@ typedef struct tv_step {
             double flop_per_element;
         } unary;
         struct {
+            tv_fn2 fn;     /* COUNT: where, in[0] is the condition */
             bool product;  /* saves the other operand for each operand that needs a gradient */
             bool division; /* saves both */
             bool compare;  /* boolean result: no gradient */
@@ -134,10 +268,12 @@ typedef struct tv_step {
             bool log;
         } softmax;
         struct {
+            tv_reduce_kind kind;
             bool keeps_indices; /* max, min */
             bool keeps_input;   /* prod, l2 norm, log-sum-exp */
         } reduce;
         struct {
+            uint8_t axis;   /* of in[0] */
             bool embedding; /* a weight's rows, with a gradient of the table */
         } gather;
         struct {
@@ -173,6 +309,7 @@ typedef struct tv_run_sizes {
     double batch;
     double seq;
     double image_h, image_w;
+    double past;  /* cached tokens, where inputs hold keys and values of earlier ones; 0: none */
     double trips; /* of loops whose count the program does not fix */
     bool training;
 } tv_run_sizes;
@@ -197,7 +334,7 @@ typedef struct tv_run {
     bool batch_fixed; /* the program states its batch and does not survive another: every sample
                          costs 1/batch_stated of the program */
     double batch_stated;
-    bool has_seq, has_image;               /* inputs have such an axis */
+    bool has_seq, has_image, has_past;     /* inputs have such an axis */
     double seq, image_h, image_w, image_c; /* that the run used */
     const tv_text *warnings;               /* what was assumed, odd or contradictory */
     size_t n_warnings;
@@ -312,70 +449,6 @@ const tv_err *tv_run_need(tv_running *r, uint32_t v) TV_CHECKED;
  * Operands are run values (TV_NO_VALUE: not given, where that makes sense); the result is a new
  * run value in *y, to be handed to tv_run_out or to the next operation. */
 
-/* Functions of one tensor. */
-typedef enum tv_fn {
-    TV_FN_RELU,
-    TV_FN_RELU6,
-    TV_FN_LEAKY_RELU,
-    TV_FN_ELU,
-    TV_FN_SELU,
-    TV_FN_CELU,
-    TV_FN_GELU,
-    TV_FN_GELU_TANH,
-    TV_FN_QUICK_GELU,
-    TV_FN_SILU,
-    TV_FN_HARDSWISH,
-    TV_FN_HARDSIGMOID,
-    TV_FN_SIGMOID,
-    TV_FN_LOG_SIGMOID,
-    TV_FN_TANH,
-    TV_FN_MISH,
-    TV_FN_SOFTPLUS,
-    TV_FN_SOFTSIGN,
-    TV_FN_THRESHOLDED_RELU,
-    TV_FN_SHRINK,
-    TV_FN_CLIP,
-    TV_FN_EXP,
-    TV_FN_EXPM1,
-    TV_FN_LOG,
-    TV_FN_LOG1P,
-    TV_FN_LOG2,
-    TV_FN_LOG10,
-    TV_FN_SQRT,
-    TV_FN_RSQRT,
-    TV_FN_RECIPROCAL,
-    TV_FN_SQUARE,
-    TV_FN_ABS,
-    TV_FN_NEG,
-    TV_FN_SIGN,
-    TV_FN_FLOOR,
-    TV_FN_CEIL,
-    TV_FN_ROUND,
-    TV_FN_TRUNC,
-    TV_FN_ERF,
-    TV_FN_LGAMMA,
-    TV_FN_SIN,
-    TV_FN_COS,
-    TV_FN_TAN,
-    TV_FN_ASIN,
-    TV_FN_ACOS,
-    TV_FN_ATAN,
-    TV_FN_SINH,
-    TV_FN_COSH,
-    TV_FN_ASINH,
-    TV_FN_ACOSH,
-    TV_FN_ATANH,
-    TV_FN_NOT, /* boolean result */
-    TV_FN_BIT_NOT,
-    TV_FN_IS_NAN,     /* boolean result */
-    TV_FN_IS_INF,     /* boolean result */
-    TV_FN_SCALE,      /* a·x + b with plain numbers */
-    TV_FN_POW,        /* a plain exponent */
-    TV_FN_QUANTIZE,   /* to integers with a scale */
-    TV_FN_DEQUANTIZE, /* back */
-    TV_FN_COUNT,
-} tv_fn;
-
 /* dtype unknown: x's own, or boolean where the function says so. a and b: for the contents of
  * SCALE (a·x + b), POW (a), CLIP (a..b). */
 typedef struct tv_fn_call {
@@ -385,37 +458,6 @@ typedef struct tv_fn_call {
     double a, b;
 } tv_fn_call;
 const tv_err *tv_rule_fn(tv_running *r, tv_fn_call call, uint32_t x, uint32_t *y) TV_CHECKED;
-
-/* Functions of two tensors, broadcast against each other. */
-typedef enum tv_fn2 {
-    TV_FN2_ADD,
-    TV_FN2_SUB,
-    TV_FN2_MUL,
-    TV_FN2_DIV, /* of integers: towards zero */
-    TV_FN2_FLOOR_DIV,
-    TV_FN2_MOD,  /* sign of the divisor */
-    TV_FN2_FMOD, /* sign of the dividend */
-    TV_FN2_POW,
-    TV_FN2_MIN,
-    TV_FN2_MAX,
-    TV_FN2_EQUAL, /* from here to NOT_EQUAL: boolean result */
-    TV_FN2_LESS,
-    TV_FN2_LESS_EQUAL,
-    TV_FN2_GREATER,
-    TV_FN2_GREATER_EQUAL,
-    TV_FN2_NOT_EQUAL,
-    TV_FN2_AND, /* logical: boolean result */
-    TV_FN2_OR,
-    TV_FN2_XOR,
-    TV_FN2_BIT_AND,
-    TV_FN2_BIT_OR,
-    TV_FN2_BIT_XOR,
-    TV_FN2_SHIFT_LEFT,
-    TV_FN2_SHIFT_RIGHT,
-    TV_FN2_ATAN2,
-    TV_FN2_PRELU, /* y broadcasts to x only: a slope per channel */
-    TV_FN2_COUNT,
-} tv_fn2;
 
 typedef struct tv_fn2_call {
     tv_fn2 fn;
@@ -507,24 +549,6 @@ const tv_err *tv_rule_norm(tv_running *r, const tv_norm_call *call, uint32_t x, 
 const tv_err *tv_rule_softmax(tv_running *r, bool log, int64_t axis, uint32_t x,
                               uint32_t *y) TV_CHECKED;
 const tv_err *tv_rule_dropout(tv_running *r, double p, uint32_t x, uint32_t *y) TV_CHECKED;
-
-typedef enum tv_reduce_kind {
-    TV_REDUCE_SUM,
-    TV_REDUCE_MEAN,
-    TV_REDUCE_MAX,
-    TV_REDUCE_MIN,
-    TV_REDUCE_PROD,
-    TV_REDUCE_L1,
-    TV_REDUCE_L2,
-    TV_REDUCE_LOG_SUM,
-    TV_REDUCE_LOG_SUM_EXP,
-    TV_REDUCE_SUM_SQUARE,
-    TV_REDUCE_VARIANCE,
-    TV_REDUCE_ANY,     /* boolean result */
-    TV_REDUCE_ALL,     /* boolean result */
-    TV_REDUCE_ARG_MAX, /* index result */
-    TV_REDUCE_ARG_MIN,
-} tv_reduce_kind;
 
 typedef struct tv_reduce_call {
     tv_reduce_kind kind;
