@@ -52,6 +52,12 @@
 /* Entries of a zip archive: a checkpoint has one per storage, and TV_LIMIT_TENSORS bounds those. */
 #define TV_LIMIT_ZIP_ENTRIES 4000000u
 
+/* Objects of one pickle: a tensor takes about 30, a training state of 10^5 tensors 3·10^6. */
+#define TV_LIMIT_PICKLE_NODES 16000000u
+
+/* How deep a pickle's objects are walked into: modules within modules reach 20. */
+#define TV_LIMIT_PICKLE_DEPTH 64u
+
 /* Shards of one model. */
 #define TV_LIMIT_SHARDS 4096u
 
