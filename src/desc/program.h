@@ -39,6 +39,9 @@ typedef struct tv_value {
     bool shaped;       /* rank and dims are stated */
     uint32_t rank;
     const tv_dim *dims;
+    /* Sizes that the settings beside the file serve this input with, for dims that are not stated
+       (rank of them; 0: not said). NULL: none. */
+    const int64_t *usual;
     bool buffer; /* a weight that no gradient reaches: running statistics, tables */
     bool frozen; /* stated not trainable */
     bool list;   /* a sequence or tensor array; dims are an element's */
@@ -180,6 +183,7 @@ typedef struct tv_program {
     size_t n_opsets;
     const tv_symbol *symbols; /* torch.export; may be empty where symbols occur */
     size_t n_symbols;
+    tv_str architecture; /* as the settings beside the file call it: "DETR"; for messages only */
     tv_str producer;     /* "pytorch 2.1", "paddle2onnx 1.0" */
     tv_str batch_symbol; /* captures: the symbol that stands for the batch; empty: told from the
                             inputs */
