@@ -74,12 +74,14 @@ typedef struct tv_linear {
     double in, out;
     tv_form rows; /* m; zero: elements of x / in */
     bool bias;
-    tv_shard shard;  /* NONE, or TENSOR with row = false (columns cut) or true (rows cut) */
-    bool row;        /* row-parallel: an all-reduce follows under tensor parallelism */
-    bool tied;       /* the weight belongs to an embedding already declared */
-    bool keep_fp32;  /* computed in fp32 whatever the policy (routers) */
-    bool no_adapter; /* never a LoRA target */
-    bool no_quant;   /* stays 16-bit under a quantised policy */
+    tv_shard shard;   /* NONE, or TENSOR with row = false (columns cut) or true (rows cut) */
+    bool row;         /* row-parallel: an all-reduce follows under tensor parallelism */
+    bool tied;        /* the weight belongs to an embedding already declared */
+    bool tied_bias;   /* so does the bias */
+    bool keep_fp32;   /* computed in fp32 whatever the policy (routers) */
+    bool no_adapter;  /* never a LoRA target */
+    bool no_quant;    /* stays 16-bit under a quantised policy */
+    const char *path; /* whole module path, for LoRA patterns; NULL: name and the prefix */
 } tv_linear;
 
 tv_val tv_emit_linear(tv_emit *e, const tv_linear *l, tv_val x);
@@ -101,6 +103,18 @@ typedef enum tv_norm_kind {
 /* width: parameters of the weight (and of the bias for LAYER, GROUP, BATCH). affine false: none. */
 tv_val tv_emit_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_val x, double width,
                     bool affine, bool bias);
+
+/* The same with what a foreign graph knows better. */
+typedef struct tv_norm {
+    const char *name;
+    tv_norm_kind kind;
+    double width;
+    tv_form rows; /* of statistics (groups, instances); zero: as tv_emit_norm takes them */
+    bool affine, bias;
+    bool tied; /* weight and bias are declared elsewhere */
+} tv_norm;
+
+tv_val tv_emit_norm_of(tv_emit *e, const tv_norm *n, tv_val x);
 
 typedef enum tv_act {
     TV_ACT_RELU,
@@ -161,6 +175,9 @@ typedef struct tv_conv {
     double positions; /* output positions per sample: h·w (·d) */
     bool bias;
     bool transposed;
+    tv_form rows; /* output positions of all samples; zero: positions per sample */
+    bool tied;    /* the weight is declared elsewhere */
+    bool tied_bias;
 } tv_conv;
 
 tv_val tv_emit_conv(tv_emit *e, const tv_conv *c, tv_val x);
@@ -169,6 +186,11 @@ tv_val tv_emit_conv(tv_emit *e, const tv_conv *c, tv_val x);
 tv_val tv_emit_pool(tv_emit *e, const char *name, bool max, tv_val x, double out, double window);
 tv_val tv_emit_global_pool(tv_emit *e, const char *name, tv_val x, double out);
 tv_val tv_emit_resize(tv_emit *e, const char *name, tv_val x, double out);
+/* The same with the elements put out as a form. */
+tv_val tv_emit_pool_to(tv_emit *e, const char *name, bool max, tv_val x, tv_form out,
+                       double window);
+tv_val tv_emit_global_pool_to(tv_emit *e, const char *name, tv_val x, tv_form out);
+tv_val tv_emit_resize_to(tv_emit *e, const char *name, tv_val x, tv_form out);
 
 typedef struct tv_moe {
     const char *name;
@@ -198,6 +220,54 @@ void tv_emit_cross_entropy(tv_emit *e, const char *name, tv_val logits, double c
                            double rows);
 /* MSE, BCE and the like: saves input and target. */
 void tv_emit_pointwise_loss(tv_emit *e, const char *name, tv_val x);
+
+/* ---- ops of foreign graphs (emit_foreign.c) ---- */
+
+/* A parameter among the operands of an op: a bias, a table, a factor per channel. */
+typedef struct tv_param {
+    const char *name;
+    tv_weight_role role;
+    double rows, cols;
+} tv_param;
+
+/* An op over activations of which the reader knows the autograd rule: what it keeps. */
+typedef struct tv_foreign {
+    tv_op_kind kind;
+    const char *name, *what;
+    const tv_val *in;
+    size_t n_in;
+    uint32_t saves_in; /* bit i: in[i] is kept, where something flows back */
+    bool saves_out;
+    tv_form saves_bytes; /* further bytes kept: masks, indices */
+    tv_form n;           /* elements put out */
+    tv_dtype dtype;
+    tv_form flop;
+    bool constant; /* nothing flows back: comparisons, indices */
+    bool in_place; /* writes over in[0] */
+    const tv_param *params;
+    size_t n_params;
+    int launches, backward_launches; /* 0: one */
+} tv_foreign;
+
+tv_val tv_emit_foreign(tv_emit *e, const tv_foreign *f);
+
+/* `groups` products of m·k by k·n of two activations, or of one and `groups` matrices of a
+ * parameter (y of no storage, param stated). */
+typedef struct tv_product {
+    const char *name, *what;
+    tv_form groups, m;
+    double n, k;
+    tv_form out, flop;
+    const tv_param *param;
+    bool core; /* belongs to an attention */
+} tv_product;
+
+tv_val tv_emit_product(tv_emit *e, const tv_product *p, tv_val x, tv_val y);
+/* An input of the program: elements as a form. */
+tv_val tv_emit_input_of(tv_emit *e, const char *what, tv_form n, tv_dtype dtype);
+/* Rows of a table that is declared elsewhere (a tied embedding). */
+tv_val tv_emit_lookup(tv_emit *e, const char *name, tv_val ids, double vocab, double width,
+                      tv_form tokens);
 
 /* For readers of foreign graphs: an op with everything stated. */
 tv_op *tv_emit_op(tv_emit *e, tv_op_kind kind, const char *name);

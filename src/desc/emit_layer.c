@@ -94,7 +94,7 @@ static void declare_linear(tv_emit *e, tv_op *op, const product *p)
     plan.name = l->name;
     if (!l->tied)
         (void)tv_emit_declare(e, op, plan);
-    if (!l->bias)
+    if (!l->bias || l->tied_bias)
         return;
     plan.role = TV_WEIGHT_BIAS;
     plan.cols = 1;
@@ -239,7 +239,7 @@ tv_val tv_emit_linear(tv_emit *e, const tv_linear *l, tv_val x)
     if (role == TV_WEIGHT_HEAD)
         e->g->storages[out.storage].term = TV_TERM_LOGITS;
     reduce_rows(e, l, out);
-    if (targets(e, l, tv_emit_path(e, l->name)))
+    if (targets(e, l, tv_emit_path(e, l->name)) || (l->path && targets(e, l, l->path)))
         out = adapt(e, l, rows, original, out);
     return out;
 }
@@ -334,15 +334,15 @@ static tv_val rms_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_val x
 }
 
 /* A one-kernel norm: saves its input and the statistics. */
-static tv_val kernel_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_val x, double width,
-                          bool trains)
+static tv_val kernel_norm(tv_emit *e, const tv_norm *n, tv_norm_kind kind, tv_val x, bool trains)
 {
+    const double width = n->width;
     const bool batch = kind == TV_NORM_BATCH;
     const bool fp32 = tv_emit_autocast(e) && !batch && kind != TV_NORM_RMS_FUSED;
     const tv_val in = fp32 ? tv_emit_cast(e, "fp32 copy of the norm input", x, TV_F32) : x;
     tv_stream s = {
         .kind = TV_OP_NORM,
-        .name = name,
+        .name = n->name,
         .what = "norm output",
         .x = in,
         .y = tv_no_val,
@@ -360,7 +360,10 @@ static tv_val kernel_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_va
     if ((in.grad || trains) && tv_emit_trains(e)) {
         tv_few_add(&s.saved, in.storage);
         /* Two fp32 statistics per row (or per channel, which is small whatever the batch). */
-        const tv_form rows = batch ? (tv_form){.a = width} : tv_form_scale(in.n, 1 / width);
+        const bool given = n->rows.a > 0 || n->rows.b > 0 || n->rows.c > 0 || n->rows.d > 0;
+        const tv_form rows = given   ? n->rows
+                             : batch ? (tv_form){.a = width}
+                                     : tv_form_scale(in.n, 1 / width);
         tv_few_add(&s.saved, kept(e, in, "norm statistics", tv_form_scale(rows, 2), TV_F32));
     }
     if (trains)
@@ -388,26 +391,33 @@ static tv_val frozen_norm(tv_emit *e, const char *name, tv_val x)
 tv_val tv_emit_norm(tv_emit *e, const char *name, tv_norm_kind kind, tv_val x, double width,
                     bool affine, bool bias)
 {
+    const tv_norm n = {.name = name, .kind = kind, .width = width, .affine = affine, .bias = bias};
+    return tv_emit_norm_of(e, &n, x);
+}
+
+tv_val tv_emit_norm_of(tv_emit *e, const tv_norm *n, tv_val x)
+{
+    tv_norm_kind kind = n->kind;
     const bool rms = kind == TV_NORM_RMS || kind == TV_NORM_RMS_GEMMA;
     if (rms && e->set->fused_norm)
         kind = TV_NORM_RMS_FUSED;
-    const bool trains = norm_trains(e, affine) && kind != TV_NORM_BATCH_FROZEN;
+    const bool trains = norm_trains(e, n->affine) && kind != TV_NORM_BATCH_FROZEN;
     const uint32_t first_weight = (uint32_t)e->g->n_weights;
     tv_val out;
     if (kind == TV_NORM_RMS || kind == TV_NORM_RMS_GEMMA)
-        out = rms_norm(e, name, kind, x, trains);
+        out = rms_norm(e, n->name, kind, x, trains);
     else if (kind == TV_NORM_BATCH_FROZEN)
-        out = frozen_norm(e, name, x);
+        out = frozen_norm(e, n->name, x);
     else
-        out = kernel_norm(e, name, kind, x, width, trains);
+        out = kernel_norm(e, n, kind, x, trains);
     const uint32_t op = (uint32_t)e->g->n_ops - 1;
     e->g->ops[op].first_weight = first_weight;
-    if (affine && kind != TV_NORM_BATCH_FROZEN)
-        norm_weights(e, op, name, width, bias);
+    if (n->affine && !n->tied && kind != TV_NORM_BATCH_FROZEN)
+        norm_weights(e, op, n->name, n->width, n->bias);
     if (kind == TV_NORM_BATCH)
-        tv_emit_buffer(e, 8 * width + 8); /* running mean and variance, and a counter */
+        tv_emit_buffer(e, 8 * n->width + 8); /* running mean and variance, and a counter */
     if (kind == TV_NORM_BATCH_FROZEN)
-        tv_emit_buffer(e, 16 * width);
+        tv_emit_buffer(e, 16 * n->width);
     return out;
 }
 

@@ -11,22 +11,29 @@ static void declare_conv(tv_emit *e, tv_op *op, const tv_conv *c, double groups)
         .count = 1,
         .no_quant = true, /* weight-only quantisation serves linear layers */
     };
-    (void)tv_emit_declare(e, op, plan);
-    if (!c->bias)
+    if (!c->tied)
+        (void)tv_emit_declare(e, op, plan);
+    if (!c->bias || c->tied_bias)
         return;
     plan.role = TV_WEIGHT_BIAS;
     plan.cols = 1;
     (void)tv_emit_declare(e, op, plan);
 }
 
+static tv_form rows_of(const tv_conv *c)
+{
+    const bool given = c->rows.a > 0 || c->rows.b > 0 || c->rows.c > 0 || c->rows.d > 0;
+    return given ? c->rows : tv_form_per_batch(c->positions);
+}
+
 static void price_conv(const tv_emit *e, tv_op *op, const tv_conv *c, tv_val x, bool wgrad)
 {
     const double groups = c->groups > 1 ? c->groups : 1;
     /* A transposed convolution multiplies once per input position. */
-    const double positions = c->transposed ? x.n.b / c->in : c->positions;
-    op->flop = tv_form_per_batch(2 * positions * c->out * c->in / groups * c->kernel);
+    const tv_form positions = c->transposed ? tv_form_scale(x.n, 1 / c->in) : rows_of(c);
+    op->flop = tv_form_scale(positions, 2 * c->out * c->in / groups * c->kernel);
     op->backward = (x.grad ? 1 : 0) + (wgrad ? 1 : 0);
-    op->m = tv_form_per_batch(positions);
+    op->m = positions;
     op->n = c->out / groups;
     op->k = c->in / groups * c->kernel;
     op->groups = groups;
@@ -47,7 +54,7 @@ tv_val tv_emit_conv(tv_emit *e, const tv_conv *c, tv_val x)
     price_conv(e, op, c, x, wgrad);
     declare_conv(e, op, c, groups);
     op->weight_bytes = elements * tv_dtype_bytes(compute);
-    const tv_form n = tv_form_per_batch(c->positions * c->out);
+    const tv_form n = tv_form_scale(rows_of(c), c->out);
     op->read_bytes = tv_emit_val_bytes(x);
     op->write_bytes = tv_emit_bytes(n, x.dtype);
     op->backward_bytes = tv_form_scale(tv_form_add(op->read_bytes, op->write_bytes), op->backward);
@@ -66,13 +73,18 @@ tv_val tv_emit_conv(tv_emit *e, const tv_conv *c, tv_val x)
 
 tv_val tv_emit_pool(tv_emit *e, const char *name, bool max, tv_val x, double out, double window)
 {
+    return tv_emit_pool_to(e, name, max, x, tv_form_per_batch(out), window);
+}
+
+tv_val tv_emit_pool_to(tv_emit *e, const char *name, bool max, tv_val x, tv_form out, double window)
+{
     tv_stream s = {
         .kind = TV_OP_POOL,
         .name = name,
         .what = "pooled",
         .x = x,
         .y = tv_no_val,
-        .n = tv_form_per_batch(out),
+        .n = out,
         .dtype = x.dtype,
         .flop_per_out = window,
     };
@@ -80,13 +92,24 @@ tv_val tv_emit_pool(tv_emit *e, const char *name, bool max, tv_val x, double out
         tv_few_add(&s.saved, x.storage);
     /* torch keeps int64 indices beside the input; Paddle keeps input and output. */
     if (x.grad && max && e->set->policy.framework == TV_TORCH)
-        tv_few_add(&s.saved, tv_emit_storage(e, "maximum's indices", tv_form_per_batch(8 * out),
-                                             TV_I64, tv_emit_shard_of(e, x), false));
+        tv_few_add(&s.saved, tv_emit_storage(e, "maximum's indices", tv_form_scale(out, 8), TV_I64,
+                                             tv_emit_shard_of(e, x), false));
     s.saves_out = x.grad && max && e->set->policy.framework == TV_PADDLE;
     return tv_emit_stream(e, &s);
 }
 
 tv_val tv_emit_global_pool(tv_emit *e, const char *name, tv_val x, double out)
+{
+    return tv_emit_global_pool_to(e, name, x, tv_form_per_batch(out));
+}
+
+static double form_ratio(tv_form x, tv_form y)
+{
+    const double below = tv_form_at(y, 1, 0);
+    return below > 0 ? tv_form_at(x, 1, 0) / below : 0;
+}
+
+tv_val tv_emit_global_pool_to(tv_emit *e, const char *name, tv_val x, tv_form out)
 {
     return tv_emit_stream(e, &(tv_stream){
                                  .kind = TV_OP_POOL,
@@ -94,13 +117,18 @@ tv_val tv_emit_global_pool(tv_emit *e, const char *name, tv_val x, double out)
                                  .what = "pooled",
                                  .x = x,
                                  .y = tv_no_val,
-                                 .n = tv_form_per_batch(out),
+                                 .n = out,
                                  .dtype = x.dtype,
-                                 .flop_per_out = out > 0 ? x.n.b / out : 0,
+                                 .flop_per_out = form_ratio(x.n, out),
                              });
 }
 
 tv_val tv_emit_resize(tv_emit *e, const char *name, tv_val x, double out)
+{
+    return tv_emit_resize_to(e, name, x, tv_form_per_batch(out));
+}
+
+tv_val tv_emit_resize_to(tv_emit *e, const char *name, tv_val x, tv_form out)
 {
     return tv_emit_stream(e, &(tv_stream){
                                  .kind = TV_OP_RESIZE,
@@ -108,7 +136,7 @@ tv_val tv_emit_resize(tv_emit *e, const char *name, tv_val x, double out)
                                  .what = "resized",
                                  .x = x,
                                  .y = tv_no_val,
-                                 .n = tv_form_per_batch(out),
+                                 .n = out,
                                  .dtype = x.dtype,
                                  .flop_per_out = 4,
                              });

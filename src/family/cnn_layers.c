@@ -421,8 +421,10 @@ static const tv_err *put_se(tv_cnn_run *r, const tv_scope *scope, const tv_json 
         TV_TRY(act_named(r, j, tv_json_str(tv_json_get(j, "gate")), &gate));
     bool bias = tv_json_bool(tv_json_get(j, "bias"), true);
     tv_val s = tv_emit_global_pool(r->e, "se.pool", f->v, f->c);
-    tv_conv down = {"se.reduce", f->c, squeeze, 1, 1, 1, bias, false};
-    tv_conv up = {"se.expand", squeeze, f->c, 1, 1, 1, bias, false};
+    tv_conv down = {
+        .name = "se.reduce", .in = f->c, .out = squeeze, .kernel = 1, .positions = 1, .bias = bias};
+    tv_conv up = {
+        .name = "se.expand", .in = squeeze, .out = f->c, .kernel = 1, .positions = 1, .bias = bias};
     s = tv_emit_act(r->e, "se.act", act, tv_emit_conv(r->e, &down, s));
     s = tv_emit_act(r->e, "se.gate", gate, tv_emit_conv(r->e, &up, s));
     f->v = tv_emit_mul(r->e, "se.scale", f->v, s);

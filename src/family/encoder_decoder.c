@@ -218,8 +218,18 @@ static tv_val put_words(tv_emit *e, const pair_spec *x, const char *name, double
 static tv_val put_audio(tv_emit *e, const pair_spec *x)
 {
     tv_val v = tv_emit_input(e, "spectrogram", x->mels * x->frames, e->set->policy.stream);
-    tv_conv first = {"conv1", x->mels, x->width, 3, 1, x->frames, true, false};
-    tv_conv second = {"conv2", x->width, x->width, 3, 1, x->positions_enc, true, false};
+    tv_conv first = {.name = "conv1",
+                     .in = x->mels,
+                     .out = x->width,
+                     .kernel = 3,
+                     .positions = x->frames,
+                     .bias = true};
+    tv_conv second = {.name = "conv2",
+                      .in = x->width,
+                      .out = x->width,
+                      .kernel = 3,
+                      .positions = x->positions_enc,
+                      .bias = true};
     v = tv_emit_act(e, "gelu", TV_ACT_GELU, tv_emit_conv(e, &first, v));
     v = tv_emit_act(e, "gelu", TV_ACT_GELU, tv_emit_conv(e, &second, v));
     tv_emit_weight(e, "embed_positions", TV_WEIGHT_OTHER, x->positions_enc, x->width, 1,
