@@ -112,6 +112,8 @@ const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc) 
 const tv_err *tv_read_safetensors(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 const tv_err *tv_read_weight_index(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 const tv_err *tv_read_gguf(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
+/* A forward pass that python/trivet_capture.py wrote down. */
+const tv_err *tv_read_capture(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 /* One file alone, without its sister parts. */
 const tv_err *tv_read_gguf_part(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 
