@@ -55,6 +55,10 @@
 /* Objects of one pickle: a tensor takes about 30, a training state of 10^5 tensors 3·10^6. */
 #define TV_LIMIT_PICKLE_NODES 16000000u
 
+/* Different classes that a pickle may name before the rest goes unlisted: a training state with
+ * its whole program names 300. */
+#define TV_LIMIT_PICKLE_GLOBALS 1024u
+
 /* How deep a pickle's objects are walked into: modules within modules reach 20. */
 #define TV_LIMIT_PICKLE_DEPTH 64u
 

@@ -57,7 +57,7 @@ static const tv_err *take(reader *r, uint64_t n, tv_str *s)
 /* A little-endian count of `width` bytes. */
 static const tv_err *take_count(reader *r, int width, uint64_t *v)
 {
-    tv_str s;
+    tv_str s = {0};
     TV_TRY(take(r, (uint64_t)width, &s));
     *v = 0;
     for (size_t i = s.n; i-- > 0;)
@@ -170,7 +170,7 @@ static void gather(reader *r, tv_pickle_node *into, size_t from)
 
 static const tv_err *push_int(reader *r, int64_t v)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     TV_TRY(push_new(r, TV_PICKLE_INT, &x));
     x->i = v;
     return NULL;
@@ -178,7 +178,7 @@ static const tv_err *push_int(reader *r, int64_t v)
 
 static const tv_err *push_bool(reader *r, int v)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     TV_TRY(push_new(r, TV_PICKLE_BOOL, &x));
     x->b = v != 0;
     return NULL;
@@ -186,7 +186,7 @@ static const tv_err *push_bool(reader *r, int v)
 
 static const tv_err *push_text(reader *r, tv_pickle_kind kind, tv_str s)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     TV_TRY(push_new(r, kind, &x));
     x->s = s;
     return NULL;
@@ -194,7 +194,7 @@ static const tv_err *push_text(reader *r, tv_pickle_kind kind, tv_str s)
 
 static const tv_err *op_none(reader *r, int arg)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     (void)arg;
     return push_new(r, TV_PICKLE_NONE, &x);
 }
@@ -202,7 +202,7 @@ static const tv_err *op_none(reader *r, int arg)
 /* BININT is signed, BININT1 and BININT2 are not. */
 static const tv_err *op_binint(reader *r, int width)
 {
-    uint64_t v;
+    uint64_t v = 0;
     TV_TRY(take_count(r, width, &v));
     return push_int(r, width == 4 ? (int64_t)(int32_t)(uint32_t)v : (int64_t)v);
 }
@@ -210,8 +210,8 @@ static const tv_err *op_binint(reader *r, int width)
 /* Two's complement, little-endian, of any length. */
 static const tv_err *op_long(reader *r, int width)
 {
-    uint64_t n;
-    tv_str s;
+    uint64_t n = 0;
+    tv_str s = {0};
     TV_TRY(take_count(r, width, &n));
     TV_TRY(take(r, n, &s));
     if (n > 8)
@@ -230,7 +230,7 @@ static const tv_err *no_number(reader *r)
 /* INT and LONG in protocol 0: "I42", "I01" is True, "L42L". */
 static const tv_err *op_int_text(reader *r, int is_long)
 {
-    tv_str s;
+    tv_str s = {0};
     TV_TRY(take_line(r, &s));
     if (!is_long && (tv_str_is(s, "00") || tv_str_is(s, "01")))
         return push_bool(r, s.p[1] == '1');
@@ -254,8 +254,8 @@ static const struct {
 
 static const tv_err *op_float_text(reader *r, int arg)
 {
-    tv_str s;
-    tv_pickle_node *x;
+    tv_str s = {0};
+    tv_pickle_node *x = NULL;
     (void)arg;
     TV_TRY(take_line(r, &s));
     tv_double_read v = tv_str_double(s);
@@ -271,8 +271,8 @@ static const tv_err *op_float_text(reader *r, int arg)
 
 static const tv_err *op_binfloat(reader *r, int arg)
 {
-    tv_str s;
-    tv_pickle_node *x;
+    tv_str s = {0};
+    tv_pickle_node *x = NULL;
     uint64_t bits = 0;
     (void)arg;
     TV_TRY(take(r, 8, &s));
@@ -286,8 +286,8 @@ static const tv_err *op_binfloat(reader *r, int arg)
 /* Texts with their length before them. */
 static const tv_err *op_text(reader *r, int width)
 {
-    uint64_t n;
-    tv_str s;
+    uint64_t n = 0;
+    tv_str s = {0};
     TV_TRY(take_count(r, width, &n));
     TV_TRY(take(r, n, &s));
     return push_text(r, TV_PICKLE_STR, s);
@@ -295,8 +295,8 @@ static const tv_err *op_text(reader *r, int width)
 
 static const tv_err *op_bytes(reader *r, int width)
 {
-    uint64_t n;
-    tv_str s;
+    uint64_t n = 0;
+    tv_str s = {0};
     TV_TRY(take_count(r, width, &n));
     TV_TRY(take(r, n, &s));
     return push_text(r, TV_PICKLE_BYTES, s);
@@ -397,7 +397,7 @@ static tv_str unescape_unicode(tv_arena *a, tv_str s)
 
 static const tv_err *op_string(reader *r, int arg)
 {
-    tv_str s;
+    tv_str s = {0};
     (void)arg;
     TV_TRY(take_line(r, &s));
     s = tv_str_trim(s);
@@ -410,7 +410,7 @@ static const tv_err *op_string(reader *r, int arg)
 
 static const tv_err *op_unicode(reader *r, int arg)
 {
-    tv_str s;
+    tv_str s = {0};
     bool plain = true;
     (void)arg;
     TV_TRY(take_line(r, &s));
@@ -432,15 +432,15 @@ static const tv_err *op_mark(reader *r, int arg)
 
 static const tv_err *op_empty(reader *r, int kind)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     return push_new(r, (tv_pickle_kind)kind, &x);
 }
 
 /* TUPLE, LIST, DICT and FROZENSET: everything above the mark. */
 static const tv_err *op_gather(reader *r, int kind)
 {
-    size_t from;
-    tv_pickle_node *x;
+    size_t from = 0;
+    tv_pickle_node *x = NULL;
     TV_TRY(pop_mark(r, &from));
     if (kind == TV_PICKLE_DICT && (r->n - from) % 2)
         return broken(r, "pickle.odd", N_("a key has no value"));
@@ -452,7 +452,7 @@ static const tv_err *op_gather(reader *r, int kind)
 
 static const tv_err *op_tuple(reader *r, int n)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     const size_t count = (size_t)n;
     if (r->n - floor_of(r) < count)
         return nothing_there(r);
@@ -483,7 +483,7 @@ static const tv_err *target(reader *r, tv_pickle_node *x, tv_pickle_kind kind,
 static const tv_err *op_add(reader *r, int kind)
 {
     const size_t count = kind == TV_PICKLE_DICT ? 2 : 1;
-    tv_pickle_node *x, *into;
+    tv_pickle_node *x = NULL, *into = NULL;
     if (r->n - floor_of(r) < count + 1)
         return nothing_there(r);
     x = r->stack[r->n - count - 1];
@@ -495,8 +495,8 @@ static const tv_err *op_add(reader *r, int kind)
 /* APPENDS, ADDITEMS and SETITEMS: everything above the mark. */
 static const tv_err *op_add_all(reader *r, int kind)
 {
-    size_t from;
-    tv_pickle_node *into;
+    size_t from = 0;
+    tv_pickle_node *into = NULL;
     TV_TRY(pop_mark(r, &from));
     if (kind == TV_PICKLE_DICT && (r->n - from) % 2)
         return broken(r, "pickle.odd", N_("a key has no value"));
@@ -509,7 +509,7 @@ static const tv_err *op_add_all(reader *r, int kind)
 
 static const tv_err *op_pop(reader *r, int arg)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     (void)arg;
     /* Python's POP takes a mark where one lies on top. */
     if (r->n_marks && r->n == floor_of(r)) {
@@ -527,7 +527,7 @@ static const tv_err *op_pop_mark(reader *r, int arg)
 
 static const tv_err *op_dup(reader *r, int arg)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     (void)arg;
     TV_TRY(top(r, &x));
     push(r, x);
@@ -539,7 +539,7 @@ static const tv_err *op_dup(reader *r, int arg)
 /* Each put takes two bytes at least: a number beyond the file's length was not counted up. */
 static const tv_err *put(reader *r, uint64_t i)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     TV_TRY(top(r, &x));
     if (i > r->p->bytes.n)
         return broken(r, "pickle.memo-far", N_("a memo number is larger than the pickle is long"));
@@ -563,7 +563,7 @@ static const tv_err *get(reader *r, uint64_t i)
 
 static const tv_err *text_index(reader *r, uint64_t *i)
 {
-    tv_str s;
+    tv_str s = {0};
     TV_TRY(take_line(r, &s));
     const tv_u64_read v = tv_str_u64(s);
     *i = v.v;
@@ -573,14 +573,14 @@ static const tv_err *text_index(reader *r, uint64_t *i)
 /* width 0: the number is text. */
 static const tv_err *op_put(reader *r, int width)
 {
-    uint64_t i;
+    uint64_t i = 0;
     TV_TRY(width ? take_count(r, width, &i) : text_index(r, &i));
     return put(r, i);
 }
 
 static const tv_err *op_get(reader *r, int width)
 {
-    uint64_t i;
+    uint64_t i = 0;
     TV_TRY(width ? take_count(r, width, &i) : text_index(r, &i));
     return get(r, i);
 }
@@ -602,19 +602,30 @@ static tv_str dotted(reader *r, tv_str module, tv_str name)
     return tv_buf_str(&b);
 }
 
+static void note_global(reader *r, tv_str name)
+{
+    tv_pickle_names *list = &r->p->globals;
+    for (size_t i = list->n; i-- > 0;)
+        if (tv_str_eq(list->v[i], name))
+            return;
+    if (list->n < TV_LIMIT_PICKLE_GLOBALS)
+        *tv_push(r->a, list) = name;
+}
+
 static const tv_err *take_global(reader *r, tv_pickle_node **x)
 {
-    tv_str module, name;
+    tv_str module = {0}, name = {0};
     TV_TRY(take_line(r, &module));
     TV_TRY(take_line(r, &name));
     TV_TRY(node(r, TV_PICKLE_GLOBAL, x));
     (*x)->s = dotted(r, module, name);
+    note_global(r, (*x)->s);
     return NULL;
 }
 
 static const tv_err *op_global(reader *r, int arg)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     (void)arg;
     TV_TRY(take_global(r, &x));
     push(r, x);
@@ -623,7 +634,7 @@ static const tv_err *op_global(reader *r, int arg)
 
 static const tv_err *op_stack_global(reader *r, int arg)
 {
-    tv_pickle_node *name, *module, *x;
+    tv_pickle_node *name = NULL, *module = NULL, *x = NULL;
     (void)arg;
     TV_TRY(pop(r, &name));
     TV_TRY(pop(r, &module));
@@ -631,26 +642,28 @@ static const tv_err *op_stack_global(reader *r, int arg)
         return broken(r, "pickle.name", N_("the name of a class is no text"));
     TV_TRY(push_new(r, TV_PICKLE_GLOBAL, &x));
     x->s = dotted(r, module->s, name->s);
+    note_global(r, x->s);
     return NULL;
 }
 
 /* Numbers of a registry that a process fills: which class one means is not known. */
 static const tv_err *op_extension(reader *r, int width)
 {
-    uint64_t v;
-    tv_pickle_node *x;
+    uint64_t v = 0;
+    tv_pickle_node *x = NULL;
     tv_buf b = tv_buf_in(r->a);
     TV_TRY(take_count(r, width, &v));
     tv_puts(&b, "copyreg.extension.");
     tv_put_u64(&b, v);
     TV_TRY(push_new(r, TV_PICKLE_GLOBAL, &x));
     x->s = tv_buf_str(&b);
+    note_global(r, x->s);
     return NULL;
 }
 
 static const tv_err *push_object(reader *r, node_ref callee, node_ref args)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     TV_TRY(push_new(r, TV_PICKLE_OBJECT, &x));
     x->object = tv_new(r->a, tv_pickle_object, 1);
     x->object->callee = callee;
@@ -661,7 +674,7 @@ static const tv_err *push_object(reader *r, node_ref callee, node_ref args)
 /* REDUCE and NEWOBJ: a callee and a tuple; NEWOBJ_EX: named arguments too, which are left out. */
 static const tv_err *op_call(reader *r, int named)
 {
-    tv_pickle_node *names, *args, *callee;
+    tv_pickle_node *names = NULL, *args = NULL, *callee = NULL;
     if (named)
         TV_TRY(pop(r, &names));
     TV_TRY(pop(r, &args));
@@ -674,8 +687,8 @@ static const tv_err *op_call(reader *r, int named)
 /* INST and OBJ of protocols 0 and 1: arguments above the mark. */
 static const tv_err *op_instance(reader *r, int on_stack)
 {
-    size_t from;
-    tv_pickle_node *callee = NULL, *args;
+    size_t from = 0;
+    tv_pickle_node *callee = NULL, *args = NULL;
     if (!on_stack)
         TV_TRY(take_global(r, &callee));
     TV_TRY(pop_mark(r, &from));
@@ -690,7 +703,7 @@ static const tv_err *op_instance(reader *r, int on_stack)
 
 static const tv_err *op_build(reader *r, int arg)
 {
-    tv_pickle_node *state, *x;
+    tv_pickle_node *state = NULL, *x = NULL;
     (void)arg;
     TV_TRY(pop(r, &state));
     TV_TRY(top(r, &x));
@@ -703,7 +716,7 @@ static const tv_err *op_build(reader *r, int arg)
 
 static const tv_err *push_persistent(reader *r, node_ref id)
 {
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     TV_TRY(push_new(r, TV_PICKLE_PERSISTENT, &x));
     add(r, x, id);
     return NULL;
@@ -711,7 +724,7 @@ static const tv_err *push_persistent(reader *r, node_ref id)
 
 static const tv_err *op_persistent(reader *r, int arg)
 {
-    tv_pickle_node *id;
+    tv_pickle_node *id = NULL;
     (void)arg;
     TV_TRY(pop(r, &id));
     return push_persistent(r, id);
@@ -719,8 +732,8 @@ static const tv_err *op_persistent(reader *r, int arg)
 
 static const tv_err *op_persistent_text(reader *r, int arg)
 {
-    tv_pickle_node *id;
-    tv_str s;
+    tv_pickle_node *id = NULL;
+    tv_str s = {0};
     (void)arg;
     TV_TRY(take_line(r, &s));
     TV_TRY(node(r, TV_PICKLE_STR, &id));
@@ -732,7 +745,7 @@ static const tv_err *op_persistent_text(reader *r, int arg)
 
 static const tv_err *op_protocol(reader *r, int arg)
 {
-    uint64_t v;
+    uint64_t v = 0;
     (void)arg;
     TV_TRY(take_count(r, 1, &v));
     if (v <= 5)
@@ -746,7 +759,7 @@ static const tv_err *op_protocol(reader *r, int arg)
 
 static const tv_err *op_frame(reader *r, int arg)
 {
-    uint64_t n;
+    uint64_t n = 0;
     (void)arg;
     TV_TRY(take_count(r, 8, &n));
     return n > r->p->bytes.n - r->p->at ? cut(r) : NULL;
@@ -863,7 +876,7 @@ bool tv_pickle_is(tv_bytes_view bytes)
 const tv_err *tv_pickle_next(tv_arena *a, tv_pickle *p, const tv_pickle_node **root)
 {
     reader r = {.a = a, .p = p};
-    tv_pickle_node *x;
+    tv_pickle_node *x = NULL;
     while (!r.done)
         TV_TRY(step(&r));
     TV_TRY(pop(&r, &x));

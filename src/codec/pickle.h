@@ -50,13 +50,21 @@ struct tv_pickle_node {
     };
 };
 
+typedef struct tv_pickle_names {
+    tv_str *v;
+    size_t n;
+    size_t cap;
+} tv_pickle_names;
+
 /* A reader over one or several pickles that follow each other. Strings are views of bytes. */
 typedef struct tv_pickle {
     tv_str file; /* for messages */
     tv_bytes_view bytes;
-    uint64_t base;    /* where bytes begin in that file */
-    size_t at;        /* where the next pickle begins */
-    uint32_t n_nodes; /* so far */
+    uint64_t base;           /* where bytes begin in that file */
+    size_t at;               /* where the next pickle begins */
+    uint32_t n_nodes;        /* so far */
+    tv_pickle_names globals; /* each class and function that is named, once, even where what it
+                                makes is dropped again; the first TV_LIMIT_PICKLE_GLOBALS */
 } tv_pickle;
 
 /* True where the bytes begin as a pickle of protocol 2 or later does. */
