@@ -15,6 +15,7 @@ import pathlib
 import time
 import traceback
 import warnings
+from math import prod
 
 import torch
 
@@ -269,6 +270,7 @@ def hollow(path, keep):
     """Moves the weights into one file beside the model, in place of whatever the exporter did."""
     import onnx
     from onnx.external_data_helper import uses_external_data
+    from onnx.helper import tensor_dtype_to_np_dtype
     proto = onnx.load(str(path), load_external_data=keep)
     total = sum(1 for _ in proto.graph.initializer)
     for old in path.parent.glob("*"):
@@ -283,7 +285,7 @@ def hollow(path, keep):
     sizes = [t for t in proto.graph.initializer
              if uses_external_data(t) or len(t.raw_data) > KEEP_INLINE_BYTES]
     at = 0
-    lengths = [len(t.raw_data) or int({e.key: e.value for e in t.external_data}["length"])
+    lengths = [len(t.raw_data) or prod(t.dims) * tensor_dtype_to_np_dtype(t.data_type).itemsize
                for t in sizes]
     if sum(lengths) < HOLE_FROM_BYTES and not any(uses_external_data(t) for t in sizes):
         onnx.save(proto, str(path))

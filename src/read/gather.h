@@ -116,6 +116,7 @@ const tv_err *tv_read_gguf(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CH
 const tv_err *tv_read_capture(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 /* One file alone, without its sister parts. */
 const tv_err *tv_read_gguf_part(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
+const tv_err *tv_read_onnx(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 
 extern const tv_format tv_format_config;
 /* Recognised, not read. */
