@@ -59,14 +59,15 @@ SIDES = {0: "batch", 2: "height", 3: "width"}
 def vision(name, axes=BATCH, side=224):
     def make():
         import torchvision
-        net = torchvision.models.get_model(name, weights=None, weights_backbone=None) if "_resnet" \
-            in name and "resnet" != name[:6] else torchvision.models.get_model(name, weights=None)
+        more = {"weights_backbone": None} if name.startswith("deeplab") else {}
+        net = torchvision.models.get_model(name, weights=None, **more)
         return net, (image(side),), [("image", axes)], ["out"]
     return make
 
 
-for each in ("resnet50", "mobilenet_v3_large", "efficientnet_b0", "swin_t", "vit_b_16", "convnext_tiny",
-             "densenet121", "regnet_y_800mf", "shufflenet_v2_x1_0", "inception_v3", "vgg16", "maxvit_t"):
+for each in ("resnet50", "mobilenet_v3_large", "efficientnet_b0", "swin_t", "vit_b_16",
+             "convnext_tiny", "densenet121", "regnet_y_800mf", "shufflenet_v2_x1_0",
+             "inception_v3", "vgg16", "maxvit_t"):
     MODELS[each] = (vision(each), 17)
 MODELS["resnet50-13"] = (vision("resnet50"), 13)
 MODELS["resnet50-anysize"] = (vision("resnet50", SIDES), 17)
@@ -133,7 +134,8 @@ bert("sdpa", "bert-base")
 def decoder(name, make_config, make_model, layers=None):
     def make():
         config = make_config()
-        net = Wrapped(make_model(config), ["input_ids", "attention_mask"], ["logits"], use_cache=False)
+        net = Wrapped(make_model(config), ["input_ids", "attention_mask"], ["logits"],
+                      use_cache=False)
         x = ids(config.vocab_size)
         return (net, (x, torch.ones_like(x)), [("input_ids", TEXT), ("attention_mask", TEXT)],
                 ["logits"])
@@ -169,7 +171,8 @@ decoder("llama-4layers", llama_config, llama)
 @model("t5-small")
 def _():
     from transformers import T5Config, T5EncoderModel
-    net = Wrapped(T5EncoderModel(T5Config()), ["input_ids", "attention_mask"], ["last_hidden_state"])
+    net = Wrapped(T5EncoderModel(T5Config()), ["input_ids", "attention_mask"],
+                  ["last_hidden_state"])
     x = ids(32128)
     return (net, (x, torch.ones_like(x)), [("input_ids", TEXT), ("attention_mask", TEXT)],
             ["last_hidden_state"])
@@ -325,7 +328,7 @@ def write(out, name, keep, log):
             export(path, made, 18 if dynamo else opset, dynamo)
             row["initializers"] = hollow(path, keep)
         except Exception as e: # the exporters raise anything; the row says what
-            row["error"] = f"{type(e).__name__}: {str(e).strip().splitlines()[0] if str(e).strip() else ''}"[:300]
+            row["error"] = f"{type(e).__name__}: {(str(e).strip() or '-').splitlines()[0]}"[:300]
             row["where"] = traceback.format_exc().strip().splitlines()[-3].strip()[:200]
             path.unlink(missing_ok=True)
         row["seconds"] = round(time.monotonic() - start, 1)

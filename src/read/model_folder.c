@@ -168,12 +168,14 @@ static bool is_projector(tv_str name)
     return tv_str_starts(name, TV_S("mmproj"));
 }
 
-static const tv_err *several(tv_gather *g, const folder *f, tv_str names, size_t n)
+/* msgid: "the folder holds {n} ... models: {names}". */
+static const tv_err *several(tv_gather *g, const folder *f, const char *msgid, tv_str names,
+                             size_t n)
 {
-    tv_err *e = tv_fail(
-        g->a, TV_USAGE,
-        TV_TEXT(g->a, "read.several-models", N_("the folder holds {n} GGUF models: {names}"),
-                tv_arg_num("n", TV_ARG_COUNT, (double)n), tv_arg_str("names", names)));
+    tv_err *e = tv_fail(g->a, TV_USAGE,
+                        TV_TEXT(g->a, "read.several-models", msgid,
+                                tv_arg_num("n", TV_ARG_COUNT, (double)n),
+                                tv_arg_str("names", names)));
     return tv_hint(tv_in_file(e, f->path),
                    TV_TEXT0("read.several-models", N_("Name one of these files.")));
 }
@@ -194,13 +196,42 @@ static const tv_err *read_gguf_of(tv_gather *g, const folder *f, bool *found)
     }
     *found = n > 0;
     if (n > 1)
-        return several(g, f, tv_buf_str(&names), n);
+        return several(g, f, N_("the folder holds {n} GGUF models: {names}"), tv_buf_str(&names),
+                       n);
     if (n == 0)
         return NULL;
     tv_bytes_view bytes;
     const tv_str path = inside(g, f, only);
     TV_TRY(tv_gather_map(g, path, &bytes));
     return tv_read_gguf(g, path, bytes);
+}
+
+/* ---- graphs ---- */
+
+/* A folder without a configuration and without weights of its own, but with one ONNX file. */
+static const tv_err *read_onnx_of(tv_gather *g, const folder *f, bool *found)
+{
+    tv_buf names = tv_buf_in(g->a);
+    tv_str only = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_dir_entry *entry = &f->dir.v[i];
+        if (entry->is_dir || !tv_str_ends(entry->name, TV_S(".onnx")))
+            continue;
+        tv_puts(&names, n++ ? ", " : "");
+        tv_put(&names, entry->name);
+        only = entry->name;
+    }
+    *found = n > 0;
+    if (n > 1)
+        return several(g, f, N_("the folder holds {n} ONNX models: {names}"), tv_buf_str(&names),
+                       n);
+    if (n == 0)
+        return NULL;
+    tv_bytes_view bytes;
+    const tv_str path = inside(g, f, only);
+    TV_TRY(tv_gather_map(g, path, &bytes));
+    return tv_read_onnx(g, path, bytes);
 }
 
 /* ---- the folder ---- */
@@ -269,6 +300,10 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
     if (config.n)
         TV_TRY(tv_read_config(g, inside(g, f, config)));
     TV_TRY(read_weights(g, f));
+    if (config.n == 0 && g->files.n == 0)
+        TV_TRY(read_onnx_of(g, f, &found));
+    if (found)
+        return NULL;
     if (config.n == 0 && g->files.n == 0)
         return nothing_to_read(g, f);
     if (config.n)

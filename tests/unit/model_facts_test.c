@@ -258,7 +258,6 @@ static const kind_case kinds[] = {
     {"diffusers-scheduler", 14, false, check_no_model},
     {"paddle-pir-json", 1, false, check_no_model},
     {"paddle-pdmodel", 9, false, check_later_format},
-    {"onnx", 76, false, check_later_format},
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
 

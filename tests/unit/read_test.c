@@ -325,7 +325,7 @@ static void what_a_path_lacks(void **state)
         {"several", "read.several-models", TV_USAGE},
         {"list.json", "config.no-object", TV_INPUT},
         {"adapter_config.json", "config.not-a-model", TV_UNSUPPORTED},
-        {"model.onnx", "read.format-not-read", TV_UNSUPPORTED},
+        {"model.onnx", "onnx.no-graph", TV_INPUT},
         {"notes.txt", "read.unknown-format", TV_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
