@@ -68,6 +68,9 @@ const tv_err *tv_json_parse(tv_arena *a, tv_str file, tv_str text, const tv_json
 /* Python's json module also writes NaN and Infinity; they are read as null. */
 const tv_err *tv_json_parse_file(tv_arena *a, tv_str path, const tv_json **doc) TV_CHECKED;
 
+/* A part of a document that is scanned: the whole value whose opening event was just delivered. */
+const tv_err *tv_json_value(tv_json_scan *s, tv_json_event event, tv_json *node) TV_CHECKED;
+
 /* Look-ups never fail: a missing member is the absent node (type TV_JSON_END), so that they
  * chain. j may be NULL. */
 const tv_json *tv_json_get(const tv_json *j, const char *key);

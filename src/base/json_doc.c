@@ -86,6 +86,11 @@ static const tv_err *build(tv_json_scan *s, tv_json_event event, tv_json *node)
     return NULL;
 }
 
+const tv_err *tv_json_value(tv_json_scan *s, tv_json_event event, tv_json *node)
+{
+    return build(s, event, node);
+}
+
 static const tv_err *parse(tv_json_scan *s, const tv_json **doc)
 {
     tv_json_event event;

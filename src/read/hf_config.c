@@ -3,6 +3,7 @@
 #include "gather.h"
 
 #include "builtin.h"
+#include "paddle.h"
 
 /* model_index.json: the class of a pipeline, and components as [library, class]. */
 static bool is_pipeline(tv_str path, const tv_json *doc)
@@ -25,8 +26,6 @@ typedef struct other_json {
 static const other_json others[] = {
     {"peft_type", N_("an adapter's settings, not a model"),
      N_("Name the base model, and describe the adapter with --task lora --lora-rank."), false},
-    {"base_code", N_("a Paddle PIR program, which is not read yet"),
-     N_("Name the model's config.json, or give the size with --params."), false},
     {"tokenizer_class", N_("a tokenizer's settings, not a model"),
      N_("Name the folder, or config.json in it."), false},
     {"added_tokens_decoder", N_("a tokenizer's settings, not a model"),
@@ -101,6 +100,8 @@ const tv_err *tv_read_config(tv_gather *g, tv_str path)
 {
     const tv_json *doc = NULL;
     TV_TRY(tv_json_parse_file(g->a, path, &doc));
+    if (tv_is_paddle_settings(doc))
+        return tv_read_paddle_served(g, path, doc);
     TV_TRY(check_document(g, path, doc));
     const tv_str folder = tv_path_folder(path);
     if (is_pipeline(path, doc))
@@ -153,7 +154,7 @@ static const tv_err *read(tv_gather *g, tv_str path, tv_bytes_view bytes)
 {
     (void)bytes;
     TV_TRY(tv_read_config(g, path));
-    if (g->source.n_components || g->source.kind == TV_SOURCE_BUILTIN)
+    if (g->source.n_components || g->source.kind == TV_SOURCE_BUILTIN || g->source.program)
         return NULL;
     g->pointers_allowed = true;
     return tv_read_weights_beside(g, tv_path_folder(path));

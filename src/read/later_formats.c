@@ -14,7 +14,7 @@ static bool is_paddle(tv_str name, tv_bytes_view bytes)
 {
     (void)bytes;
     return ends_with_any(
-        name, (const char *const[]){".pdmodel", ".pdiparams", ".pdparams", "__model__", NULL});
+        name, (const char *const[]){".pdparams", ".pdopt", NULL});
 }
 
 static bool is_torch_program(tv_str name, tv_bytes_view bytes)
@@ -43,7 +43,7 @@ static bool is_other(tv_str name, tv_bytes_view bytes)
 const tv_format tv_formats_later[] = {
     {
         .name = "paddle",
-        .summary = N_("Paddle inference model"),
+        .summary = N_("Paddle state dict"),
         .probe = is_paddle,
         .instead = FROM_CONFIG,
     },

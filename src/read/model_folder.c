@@ -3,6 +3,8 @@
  * which the frameworks look. */
 #include "gather.h"
 
+#include "paddle.h"
+
 typedef struct folder {
     tv_str path;
     tv_dir dir;
@@ -295,10 +297,14 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
     bool found = false;
     if (!safetensors)
         TV_TRY(read_gguf_of(g, f, &found));
+    if (!found && config.n == 0)
+        TV_TRY(tv_read_paddle_folder(g, f->path, &f->dir, &found));
     if (found)
         return NULL;
     if (config.n)
         TV_TRY(tv_read_config(g, inside(g, f, config)));
+    if (g->source.program)
+        return NULL; /* the configuration was that of a program beside it */
     TV_TRY(read_weights(g, f));
     if (config.n == 0 && g->files.n == 0)
         TV_TRY(read_onnx_of(g, f, &found));

@@ -256,8 +256,7 @@ static const kind_case kinds[] = {
     {"broken-json", 1, false, check_broken_json},
     {"peft-adapter-config", 2, false, check_no_model},
     {"diffusers-scheduler", 14, false, check_no_model},
-    {"paddle-pir-json", 1, false, check_no_model},
-    {"paddle-pdmodel", 9, false, check_later_format},
+    {"paddle-pdparams", 2, false, check_later_format},
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
 
