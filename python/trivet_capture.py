@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import importlib
 import json
+import logging
 import os
 import sys
 
@@ -636,11 +637,17 @@ def torch_sdpa_mode(torch, recorder, wanted):
             more["enable_gqa"] = True
         return original(q, k, v, attn_mask, dropout_p, is_causal, **more)
 
+    recurrent = {getattr(torch._VF, n) for n in ("lstm", "gru", "rnn_tanh", "rnn_relu")}
+
     class Mode(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             kwargs = kwargs or {}
             if func is F.scaled_dot_product_attention:
                 return run(func, *args, **kwargs)
+            if func in recurrent and args[0].device.type == "cuda":
+                recorder.record.note("recurrent layers: PyTorch's own kernels, not cuDNN's")
+                with torch.backends.cudnn.flags(enabled=False):
+                    return func(*args, **kwargs)
             return func(*args, **kwargs)
 
     return Mode()
@@ -1058,6 +1065,7 @@ class TorchCapture:
         asked = self.mode
         self.root_module = self.root(asked != "real")
         self.root_module.train(self.train)
+        logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
         try:
             with self.around():
                 got = self.once(notes)

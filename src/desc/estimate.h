@@ -18,6 +18,13 @@ typedef struct tv_ledger_line {
 
 typedef enum tv_verdict { TV_VERDICT_UNKNOWN, TV_FITS, TV_TIGHT, TV_NO_FIT } tv_verdict;
 
+/* The tensors of a pass alone, by their own sizes: no weights, no optimizer, no workspaces, no
+ * rounding of an allocator. What a framework's counters of tensors show. */
+typedef struct tv_tensor_bytes {
+    double saved_bytes;                             /* at the end of forward */
+    double forward_peak_bytes, backward_peak_bytes; /* gradients of the weights included */
+} tv_tensor_bytes;
+
 typedef struct tv_memory {
     double
         term_bytes[TV_TERM_COUNT]; /* composition at the instant of the peak; sums to allocated */
@@ -39,6 +46,7 @@ typedef struct tv_memory {
     double load_peak_bytes; /* host or device peak while loading; 0 unknown */
     double saved_bytes;     /* kept for backward at the end of forward */
     double forward_peak_bytes, backward_peak_bytes, step_peak_bytes;
+    tv_tensor_bytes tensors;
     const tv_ledger_line *lines;
     size_t n_lines;
 } tv_memory;

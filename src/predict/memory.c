@@ -213,9 +213,24 @@ tv_walk tv_memory_quick_walk(tv_arena *scratch, const tv_case *c)
     return w;
 }
 
+/* Without what lies beside the tensors of a pass: weights, states, workspaces, buckets. */
+static tv_tensor_bytes tensors_alone(tv_arena *scratch, const tv_case *c)
+{
+    const tv_mark mark = tv_arena_mark(scratch);
+    tv_walk_plan plan = {0};
+    tv_ledger_plan(scratch, c, c->job.batch, &plan);
+    plan.pool = TV_POOL_EXACT;
+    plan.n_statics = plan.n_states = plan.n_step_temps = 0;
+    plan.conv_workspace_bytes = plan.bucket_bytes = 0;
+    const tv_walk w = tv_walk_run(scratch, &plan);
+    tv_arena_rewind(scratch, mark);
+    return (tv_tensor_bytes){w.saved_bytes, w.forward_peak_bytes, w.backward_peak_bytes};
+}
+
 void tv_predict_memory(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_memory *out)
 {
     const tv_walk w = tv_memory_walk(scratch, c, c->job.batch, true);
     tv_memory_from_walk(a, c, &w, out);
+    out->tensors = tensors_alone(scratch, c);
     tv_ledger_lines(a, c, out);
 }

@@ -183,8 +183,8 @@ double tv_pool_alloc(tv_pool *p, double bytes, uint32_t *block)
     *block = UINT32_MAX;
     if (!(bytes > 0))
         return 0;
-    bytes = rounded(p, bytes);
-    if (p->kind == TV_POOL_NONE) {
+    bytes = p->kind == TV_POOL_EXACT ? bytes : rounded(p, bytes);
+    if (p->kind == TV_POOL_NONE || p->kind == TV_POOL_EXACT) {
         p->allocated += bytes;
         p->reserved = p->allocated;
         if (p->reserved > p->reserved_peak)
@@ -225,7 +225,7 @@ static void join_next(tv_pool *p, int32_t i)
 void tv_pool_free(tv_pool *p, uint32_t block, double bytes)
 {
     p->allocated -= bytes;
-    if (p->kind == TV_POOL_NONE)
+    if (p->kind == TV_POOL_NONE || p->kind == TV_POOL_EXACT)
         p->reserved = p->allocated;
     if (block == UINT32_MAX)
         return;

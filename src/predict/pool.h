@@ -7,6 +7,7 @@
 
 typedef enum tv_pool_kind {
     TV_POOL_NONE,       /* no cache: only rounds to 512 bytes */
+    TV_POOL_EXACT,      /* no cache and no rounding: the bytes of the tensors themselves */
     TV_POOL_TORCH,      /* 2 MiB and 20 MiB segments, best fit */
     TV_POOL_EXPANDABLE, /* PyTorch with expandable segments */
     TV_POOL_PADDLE,     /* auto_growth best fit: chunk = request, always split */

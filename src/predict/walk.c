@@ -593,7 +593,8 @@ tv_walk tv_walk_run(tv_arena *scratch, const tv_walk_plan *plan)
     find_core(&w, scratch);
     take_statics(&w, plan->statics, plan->n_statics, scratch);
     /* Step one has no optimizer state yet; what is measured is a later step on a warm pool. */
-    const bool warms = plan->trains && plan->pool != TV_POOL_NONE;
+    const bool caches = plan->pool != TV_POOL_NONE && plan->pool != TV_POOL_EXACT;
+    const bool warms = plan->trains && caches;
     w.measuring = !warms;
     if (!warms)
         take_statics(&w, plan->states, plan->n_states, scratch);

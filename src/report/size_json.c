@@ -200,6 +200,12 @@ static void put_memory(tv_json_out *w, tv_lang lang, const tv_memory *m)
     put_known(w, "load_peak_bytes", m->load_peak_bytes);
     put_known(w, "capacity_bytes", m->capacity_bytes);
     put_known(w, "saved_bytes", m->saved_bytes);
+    tv_json_key(w, "tensors");
+    tv_json_begin(w, '{');
+    put_known(w, "saved_bytes", m->tensors.saved_bytes);
+    put_known(w, "forward_peak_bytes", m->tensors.forward_peak_bytes);
+    put_known(w, "backward_peak_bytes", m->tensors.backward_peak_bytes);
+    tv_json_end(w, '}');
     tv_json_end(w, '}');
 }
 
