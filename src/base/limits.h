@@ -40,6 +40,10 @@
 #define TV_LIMIT_PROGRAM_NODES 4000000u
 #define TV_LIMIT_PROGRAM_VALUES 8000000u
 
+/* An exported program's JSON: mostly stack traces, 1 to 2 kB a node. It is read as it lies in the
+ * file; only a deflated one takes this much memory. */
+#define TV_LIMIT_PT2_JSON_BYTES ((size_t)2 << 30)
+
 /* Subgraphs within subgraphs, and calls of local functions within each other. */
 #define TV_LIMIT_PROGRAM_DEPTH 32
 

@@ -114,6 +114,7 @@ const tv_err *tv_read_weight_index(tv_gather *g, tv_str path, tv_bytes_view byte
 const tv_err *tv_read_gguf(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 /* A forward pass that python/trivet_capture.py wrote down. */
 const tv_err *tv_read_capture(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
+const tv_err *tv_read_pt2(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 /* One file alone, without its sister parts. */
 const tv_err *tv_read_gguf_part(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 const tv_err *tv_read_onnx(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;

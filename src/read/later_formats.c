@@ -17,12 +17,6 @@ static bool is_paddle(tv_str name, tv_bytes_view bytes)
         name, (const char *const[]){".pdparams", ".pdopt", NULL});
 }
 
-static bool is_torch_program(tv_str name, tv_bytes_view bytes)
-{
-    (void)bytes;
-    return ends_with_any(name, (const char *const[]){".pt2", NULL});
-}
-
 static bool is_torch(tv_str name, tv_bytes_view bytes)
 {
     const tv_str start = {(const char *)bytes.p, bytes.n};
@@ -45,12 +39,6 @@ const tv_format tv_formats_later[] = {
         .name = "paddle",
         .summary = N_("Paddle state dict"),
         .probe = is_paddle,
-        .instead = FROM_CONFIG,
-    },
-    {
-        .name = "pt2",
-        .summary = N_("PyTorch exported program"),
-        .probe = is_torch_program,
         .instead = FROM_CONFIG,
     },
     {
