@@ -61,7 +61,8 @@ ROOT = "L__self__,,model.M;"
 
 def nodes():
     yield node("torch.ops.aten.sym_size.int",
-               [arg("self", tensor("x")), arg("dim", {"as_int": 0})], [{"as_sym_int": {"as_name": "rows"}}])
+               [arg("self", tensor("x")), arg("dim", {"as_int": 0})],
+               [{"as_sym_int": {"as_name": "rows"}}])
     yield node("torch.ops.aten.linear.default",
                [arg("input", tensor("x")), arg("weight", tensor("p_w")),
                 arg("bias", tensor("p_b"))],
