@@ -65,9 +65,8 @@ const tv_err *tv_rule_rnn(tv_running *r, const tv_rnn_call *call, const uint32_t
     TV_TRY(tv_run_need(r, n ? operands[0] : TV_NO_VALUE));
     const tv_run_value *v = tv_run_at(r, operands[0]);
     if (v->shape.rank != 3)
-        return tv_run_fail_shapes(r, "program.rnn",
-                                  N_("a recurrent layer reads three axes, not {x}"), &v->shape,
-                                  NULL);
+        return tv_run_fail_shapes(
+            r, "program.rnn", N_("a recurrent layer reads three axes, not {x}"), &v->shape, NULL);
     int64_t steps = v->shape.d[call->batch_first ? 1 : 0];
     int64_t batch = v->shape.d[call->batch_first ? 0 : 1];
     tv_shape shape = v->shape;

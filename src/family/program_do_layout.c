@@ -4,12 +4,15 @@
 
 #include "program_running.h"
 
-static const tv_step view_step = {.kind = TV_STEP_VIEW};
+static const tv_step view_step = {.kind = TV_STEP_VIEW, .u.layout.kind = TV_LAYOUT_RESHAPE};
 static const tv_step copy_step = {.kind = TV_STEP_COPY};
 
-static const tv_step *moves(bool view)
+static tv_step moves(bool view, tv_layout kind, uint32_t axis)
 {
-    return view ? &view_step : &copy_step;
+    tv_step s = {.kind = view ? TV_STEP_VIEW : TV_STEP_COPY};
+    s.u.layout.kind = kind;
+    s.u.layout.axis = (uint8_t)axis;
+    return s;
 }
 
 static const tv_err *bad_axis(tv_running *r, const tv_shape *x)
@@ -174,13 +177,15 @@ const tv_err *tv_rule_transpose(tv_running *r, uint32_t x, const int64_t *order,
     int64_t own[TV_LIMIT_RANK] = {0};
     int64_t stride[TV_LIMIT_RANK] = {0};
     strides_of(r, x, own);
+    tv_step s = moves(view, TV_LAYOUT_PERMUTE, 0);
     for (uint32_t i = 0; i < shape.rank; i++) {
         uint32_t axis = shape.rank - 1 - i;
         if (!order || tv_shape_axis(order[i], shape.rank, &axis))
             stride[i] = own[axis];
+        s.u.layout.order[i] = (uint8_t)axis;
     }
     pick(r, x, *y, 0, stride);
-    tv_run_push(r, moves(view), &x, 1, y, 1);
+    tv_run_push(r, &s, &x, 1, y, 1);
     return NULL;
 }
 
@@ -210,7 +215,8 @@ const tv_err *tv_rule_expand(tv_running *r, uint32_t x, const int64_t *shape, si
         if (v->shape.d[i] != 1)
             stride[out.rank - v->shape.rank + i] = own[i];
     pick(r, x, *y, 0, stride);
-    tv_run_push(r, moves(view), &x, 1, y, 1);
+    tv_step s = moves(view, TV_LAYOUT_EXPAND, 0);
+    tv_run_push(r, &s, &x, 1, y, 1);
     return NULL;
 }
 
@@ -289,9 +295,10 @@ const tv_err *tv_rule_concat(tv_running *r, int64_t axis, const uint32_t *x, siz
     *y = tv_run_make(r, tv_run_at(r, x[0])->dtype, &shape);
     if (!batch)
         join(r, x, n, at, *y);
-    tv_run_push(r, n == 1 ? &view_step : &copy_step, x, n, y, 1);
     if (n == 1)
         tv_run_view_of(r, *y, x[0]);
+    tv_step s = moves(n == 1, n == 1 ? TV_LAYOUT_RESHAPE : TV_LAYOUT_CONCAT, at);
+    tv_run_push(r, &s, x, n, y, 1);
     return NULL;
 }
 
@@ -335,7 +342,8 @@ const tv_err *tv_rule_split(tv_running *r, int64_t axis, const int64_t *parts, s
         cut(r, x, y[i], at, sum, 1);
         sum += parts[i];
     }
-    tv_run_push(r, moves(view), &x, 1, y, n);
+    tv_step s = moves(view, TV_LAYOUT_SLICE, at);
+    tv_run_push(r, &s, &x, 1, y, n);
     return NULL;
 }
 
@@ -347,6 +355,7 @@ const tv_err *tv_rule_slice(tv_running *r, const tv_slice *s, size_t n, bool vie
     tv_shape shape = v->shape;
     int64_t stride[TV_LIMIT_RANK] = {0};
     int64_t offset = 0;
+    uint32_t last = 0;
     strides_of(r, x, stride);
     for (size_t i = 0; i < n; i++) {
         uint32_t at = 0;
@@ -355,6 +364,7 @@ const tv_err *tv_rule_slice(tv_running *r, const tv_slice *s, size_t n, bool vie
             return bad_axis(r, &shape);
         int64_t step = s[i].step ? s[i].step : 1;
         shape.d[at] = tv_shape_slice(v->shape.d[at], s[i].start, s[i].end, step, &first);
+        last = shape.d[at] != v->shape.d[at] ? at : last;
         offset += first * stride[at];
         bool strides = stride[at] && shape.d[at] > 1;
         stride[at] = strides ? stride[at] * step : 0;
@@ -365,7 +375,8 @@ const tv_err *tv_rule_slice(tv_running *r, const tv_slice *s, size_t n, bool vie
     if (view)
         tv_running_at(r, *y)->base = v->base;
     pick(r, x, *y, offset, stride);
-    tv_run_push(r, moves(view), &x, 1, y, 1);
+    tv_step like = moves(view, TV_LAYOUT_SLICE, last);
+    tv_run_push(r, &like, &x, 1, y, 1);
     return NULL;
 }
 
@@ -392,7 +403,8 @@ const tv_err *tv_rule_select(tv_running *r, int64_t axis, int64_t index, bool vi
     if (view)
         tv_running_at(r, *y)->base = v->base;
     pick(r, x, *y, (int64_t)place * own[at], stride);
-    tv_run_push(r, moves(view), &x, 1, y, 1);
+    tv_step s = moves(view, TV_LAYOUT_SLICE, at);
+    tv_run_push(r, &s, &x, 1, y, 1);
     return NULL;
 }
 
@@ -433,8 +445,7 @@ const tv_err *tv_rule_tile(tv_running *r, const int64_t *repeats_of, size_t n, u
     }
     if (tv_shape_count(&shape) == tv_shape_count(&v->shape))
         return tv_rule_view(r, x, &shape, y);
-    TV_TRY(tv_rule_copy(r, v->dtype, &shape, &x, 1, y));
-    return NULL;
+    return tv_rule_copy(r, v->dtype, &shape, &x, 1, y);
 }
 
 const tv_err *tv_rule_copy(tv_running *r, tv_dtype dtype, const tv_shape *shape, const uint32_t *x,
@@ -501,6 +512,7 @@ const tv_err *tv_rule_gather(tv_running *r, int64_t axis, uint32_t x, uint32_t i
     *y = tv_run_make(r, v->dtype, &shape);
     gather_data(r, at, x, ids, *y);
     tv_step s = {.kind = TV_STEP_GATHER};
+    s.u.gather.axis = (uint8_t)at;
     s.u.gather.embedding = v->weight != TV_NO_VALUE && at == 0 && v->shape.rank == 2 &&
                            tv_dtype_of(v->dtype)->is_float;
     tv_run_push(r, &s, (uint32_t[]){x, ids}, 2, y, 1);

@@ -1,5 +1,5 @@
-/* Canonical operations element by element, and reductions: shapes, contents of small tensors, steps.
- * What a function keeps for its backward is torch's derivative formula for it. */
+/* Canonical operations element by element, and reductions: shapes, contents of small tensors,
+ * steps. What a function keeps for its backward is torch's derivative formula for it. */
 #include <math.h>
 
 #include "program_running.h"
@@ -163,6 +163,9 @@ const tv_err *tv_rule_fn(tv_running *r, tv_fn_call call, uint32_t x, uint32_t *y
         tv_run_weight_of(r, *y, x);
     fn_data(r, &call, x, *y);
     tv_step s = {.kind = TV_STEP_UNARY};
+    s.u.unary.fn = call.fn;
+    s.u.unary.a = call.a;
+    s.u.unary.b = call.b;
     s.u.unary.keeps = row->keeps;
     s.u.unary.is_act = row->is_act;
     s.u.unary.act = row->act;
@@ -189,7 +192,9 @@ const tv_err *tv_rule_cast(tv_running *r, uint32_t x, tv_dtype dtype, uint32_t *
             to[i] = dtype == TV_BOOL ? from[i] != 0 : is_float ? from[i] : trunc(from[i]);
         tv_running_at(r, *y)->data = to;
     }
-    tv_run_push(r, &(tv_step){.kind = TV_STEP_COPY}, &x, 1, y, 1);
+    tv_step s = {.kind = TV_STEP_COPY};
+    s.u.layout.kind = TV_LAYOUT_CAST;
+    tv_run_push(r, &s, &x, 1, y, 1);
     return NULL;
 }
 
@@ -371,8 +376,10 @@ static const tv_err *no_broadcast(tv_running *r, const tv_shape *x, const tv_sha
 static const tv_err *plain_power(tv_running *r, const tv_fn2_call *call, uint32_t x, uint32_t y,
                                  uint32_t *z)
 {
-    tv_fn_call one = {
-        .fn = TV_FN_POW, .dtype = call->dtype, .a = tv_run_scalar(r, y, 1), .inplace = call->inplace};
+    tv_fn_call one = {.fn = TV_FN_POW,
+                      .dtype = call->dtype,
+                      .a = tv_run_scalar(r, y, 1),
+                      .inplace = call->inplace};
     if (one.a == 2)
         one.fn = TV_FN_SQUARE;
     return tv_rule_fn(r, one, x, z);
@@ -399,6 +406,7 @@ const tv_err *tv_rule_fn2(tv_running *r, tv_fn2_call call, uint32_t x, uint32_t 
         tv_running_at(r, *z)->base = a->base;
     fn2_data(r, call.fn, x, y, *z);
     tv_step s = {.kind = TV_STEP_BINARY};
+    s.u.binary.fn = call.fn;
     s.u.binary.product = call.fn == TV_FN2_MUL;
     s.u.binary.division = call.fn == TV_FN2_DIV || call.fn == TV_FN2_POW ||
                           call.fn == TV_FN2_ATAN2 || call.fn == TV_FN2_PRELU;
@@ -447,6 +455,7 @@ const tv_err *tv_rule_many(tv_running *r, tv_fn2 fn, bool mean, const uint32_t *
         tv_running_at(r, *y)->data = known ? to : NULL;
     }
     tv_step s = {.kind = TV_STEP_BINARY};
+    s.u.binary.fn = fn;
     s.u.binary.select = fn == TV_FN2_MIN || fn == TV_FN2_MAX;
     tv_run_push(r, &s, x, n, y, 1);
     return NULL;
@@ -470,13 +479,13 @@ const tv_err *tv_rule_where(tv_running *r, uint32_t condition, uint32_t x, uint3
         size_t n = (size_t)tv_shape_count(&shape);
         double *to = tv_new(r->a, double, n ? n : 1);
         for (size_t i = 0; i < n; i++) {
-            size_t side =
-                data[0][broadcast_at(tv_run_shape(r, condition), &shape, i)] != 0 ? 1 : 2;
+            size_t side = data[0][broadcast_at(tv_run_shape(r, condition), &shape, i)] != 0 ? 1 : 2;
             to[i] = data[side][broadcast_at(tv_run_shape(r, in[side]), &shape, i)];
         }
         tv_running_at(r, *z)->data = to;
     }
     tv_step s = {.kind = TV_STEP_BINARY};
+    s.u.binary.fn = TV_FN2_COUNT;
     s.u.binary.select = true;
     tv_run_push(r, &s, in, 3, z, 1);
     return NULL;
@@ -529,7 +538,7 @@ const tv_err *tv_rule_reduce(tv_running *r, tv_reduce_call call, uint32_t x, con
     if (!tv_shape_reduce(&v->shape, axes, n_axes, call.keep_axes, &shape))
         return tv_run_fail_shapes(r, "program.axes", N_("an axis is not one of {x}"), &v->shape,
                                   NULL);
-    tv_dtype dtype = call.dtype              ? call.dtype
+    tv_dtype dtype = call.dtype               ? call.dtype
                      : gives_bool(call.kind)  ? TV_BOOL
                      : gives_index(call.kind) ? TV_I64
                                               : v->dtype;
@@ -541,12 +550,12 @@ const tv_err *tv_rule_reduce(tv_running *r, tv_reduce_call call, uint32_t x, con
         whole_number(call.kind, data, (size_t)n, &number))
         tv_run_set_data(r, *y, &number);
     tv_step s = {.kind = TV_STEP_REDUCE};
+    s.u.reduce.kind = call.kind;
     s.u.reduce.keeps_indices = call.kind == TV_REDUCE_MAX || call.kind == TV_REDUCE_MIN;
     s.u.reduce.keeps_input = call.kind == TV_REDUCE_PROD || call.kind == TV_REDUCE_L1 ||
                              call.kind == TV_REDUCE_L2 || call.kind == TV_REDUCE_LOG_SUM ||
                              call.kind == TV_REDUCE_LOG_SUM_EXP ||
-                             call.kind == TV_REDUCE_SUM_SQUARE ||
-                             call.kind == TV_REDUCE_VARIANCE;
+                             call.kind == TV_REDUCE_SUM_SQUARE || call.kind == TV_REDUCE_VARIANCE;
     tv_run_push(r, &s, &x, 1, y, 1);
     return NULL;
 }

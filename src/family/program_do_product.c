@@ -228,10 +228,16 @@ static void push_single(tv_running *r, const labels *in, const labels *out, uint
     tv_step s = {.kind = in->n == out->n ? TV_STEP_COPY : TV_STEP_REDUCE};
     if (same_labels(in, out)) {
         s.kind = TV_STEP_VIEW;
+        s.u.layout.kind = TV_LAYOUT_RESHAPE;
         tv_run_view_of(r, y, x);
-    }
-    if (s.kind == TV_STEP_COPY)
+    } else if (s.kind == TV_STEP_COPY) {
+        s.u.layout.kind = TV_LAYOUT_PERMUTE;
+        for (uint32_t i = 0; i < out->n; i++)
+            for (uint32_t k = 0; k < in->n; k++)
+                if (in->v[k] == out->v[i])
+                    s.u.layout.order[i] = (uint8_t)k;
         tv_run_weight_of(r, y, x);
+    }
     tv_run_push(r, &s, &x, 1, &y, 1);
 }
 
@@ -240,11 +246,11 @@ static void push_pair(const einsum *e, const labels *a, const labels *b, const l
 {
     tv_step s = {.kind = TV_STEP_MATMUL};
     product_sizes(e, a, b, out, &s);
-    s.u.matmul.weight_left =
-        tv_run_at(e->r, in[0])->constant && !tv_run_at(e->r, in[1])->constant;
+    s.u.matmul.weight_left = tv_run_at(e->r, in[0])->constant && !tv_run_at(e->r, in[1])->constant;
     /* Nothing is summed: an outer or elementwise product. */
     if (s.u.matmul.k <= 1) {
         s = (tv_step){.kind = TV_STEP_BINARY};
+        s.u.binary.fn = TV_FN2_MUL;
         s.u.binary.product = true;
     }
     tv_run_push(e->r, &s, in, 2, &y, 1);
@@ -274,8 +280,8 @@ static const tv_err *bad_equation(tv_running *r, tv_str equation)
 }
 
 /* Left to right, as frameworks do without an optimised path. */
-static const tv_err *contract(einsum *e, tv_str equation, labels *terms, const uint32_t *x, size_t n,
-                              const labels *out, uint32_t *y)
+static const tv_err *contract(einsum *e, tv_str equation, labels *terms, const uint32_t *x,
+                              size_t n, const labels *out, uint32_t *y)
 {
     uint32_t held = x[0];
     labels at = terms[0];
@@ -333,8 +339,7 @@ const tv_err *tv_rule_einsum(tv_running *r, tv_str equation, const uint32_t *x, 
             return bad_equation(r, equation);
     }
     labels out = {0};
-    bool ok = sides.found ? read_term(sides.tail, e.most_dots, &out)
-                          : implied(&e, terms, n, &out);
+    bool ok = sides.found ? read_term(sides.tail, e.most_dots, &out) : implied(&e, terms, n, &out);
     if (!ok)
         return bad_equation(r, equation);
     return contract(&e, equation, terms, x, n, &out, y);

@@ -108,14 +108,16 @@ static bool pool_sizes(const tv_pool_call *c, const image *m, tv_shape *s, doubl
 {
     for (uint32_t i = 0; i < m->axes; i++) {
         int64_t *size = &s->d[m->first + i];
-        int64_t out = c->global          ? 1
+        int64_t out = c->global            ? 1
                       : c->adaptive[i] > 0 ? c->adaptive[i]
                                            : tv_shape_slide(&c->w, i, *size);
         bool whole = c->global || c->adaptive[i] > 0;
         if (out < 0)
             return false;
         double reach = out > 0 ? (double)*size / (double)out : 1;
-        *window *= whole ? (reach > 1 ? reach : 1) : c->w.kernel[i] > 0 ? (double)c->w.kernel[i] : 1;
+        *window *= whole                ? (reach > 1 ? reach : 1)
+                   : c->w.kernel[i] > 0 ? (double)c->w.kernel[i]
+                                        : 1;
         *size = out;
     }
     return true;

@@ -50,8 +50,8 @@ static axis_kind kind_of_name(tv_arena *a, tv_str symbol)
         const char *name;
         axis_kind kind;
     } words[] = {
-        {"n", AXIS_BATCH}, {"b", AXIS_BATCH},  {"bs", AXIS_BATCH}, {"bsz", AXIS_BATCH},
-        {"t", AXIS_SEQ},   {"s", AXIS_SEQ},    {"l", AXIS_SEQ},    {"h", AXIS_HEIGHT},
+        {"n", AXIS_BATCH}, {"b", AXIS_BATCH},    {"bs", AXIS_BATCH}, {"bsz", AXIS_BATCH},
+        {"t", AXIS_SEQ},   {"s", AXIS_SEQ},      {"l", AXIS_SEQ},    {"h", AXIS_HEIGHT},
         {"w", AXIS_WIDTH}, {"c", AXIS_CHANNELS}, {"d", AXIS_DEPTH},
     };
     tv_str s = tv_str_lower(a, symbol);
@@ -188,7 +188,7 @@ static void note_stated(const tv_running *r, const tv_value *v, const axes *x, s
         double size = (double)v->dims[i].size;
         if (v->dims[i].size < 0) {
             const tv_symbol *known = symbol_of(r->p, v->dims[i].symbol);
-            size = known ? (double)known->example : 0;
+            size = known ? (double)known->example : v->usual ? (double)v->usual[i] : 0;
             s->open[kind] = true;
         }
         s->some[kind] = true;
@@ -202,7 +202,7 @@ static void note_stated(const tv_running *r, const tv_value *v, const axes *x, s
 static double usual(const sizes *s, axis_kind kind)
 {
     static const double v[AXIS_KIND_COUNT] = {
-        [AXIS_OTHER] = 1,  [AXIS_BATCH] = 1, [AXIS_SEQ] = 128,    [AXIS_PAST] = 0,
+        [AXIS_OTHER] = 1,    [AXIS_BATCH] = 1,  [AXIS_SEQ] = 128,    [AXIS_PAST] = 0,
         [AXIS_CHANNELS] = 3, [AXIS_DEPTH] = 16, [AXIS_HEIGHT] = 224, [AXIS_WIDTH] = 224,
     };
     bool latent = s->stated[AXIS_CHANNELS] > 3;
@@ -213,6 +213,8 @@ static double asked(const tv_running *r, axis_kind kind)
 {
     if (kind == AXIS_BATCH)
         return r->plan.ask_batch ? r->sizes->batch : 0;
+    if (kind == AXIS_PAST)
+        return r->sizes->past;
     if (kind == AXIS_SEQ)
         return r->plan.ask_seq ? r->sizes->seq : 0;
     if (!r->plan.ask_image)
@@ -231,8 +233,7 @@ static void assume(tv_running *r, axis_kind kind, double v)
     if (what[kind])
         tv_run_warn(r, TV_TEXT(r->a, "program.assumed",
                                N_("the program leaves the {what} open: {v} is assumed"),
-                               tv_arg_word("what", what[kind]),
-                               tv_arg_num("v", TV_ARG_COUNT, v)));
+                               tv_arg_word("what", what[kind]), tv_arg_num("v", TV_ARG_COUNT, v)));
 }
 
 static void settle(tv_running *r, sizes *s)
@@ -247,7 +248,8 @@ static void settle(tv_running *r, sizes *s)
         if (s->open[kind])
             assume(r, kind, s->v[kind]);
     }
-    if (s->stated[AXIS_PAST] > 0 && !s->open[AXIS_PAST])
+    bool cached = asked(r, AXIS_PAST) > 0;
+    if (!cached && s->stated[AXIS_PAST] > 0 && !s->open[AXIS_PAST])
         s->v[AXIS_PAST] = s->stated[AXIS_PAST];
     r->batch_stated = s->stated[AXIS_BATCH] > 0 ? s->stated[AXIS_BATCH] : s->v[AXIS_BATCH];
     r->batch = s->v[AXIS_BATCH];
@@ -258,6 +260,7 @@ static void say(tv_running *r, const sizes *s)
     tv_run *out = r->out;
     out->batch_stated = r->batch_stated;
     out->has_seq = s->some[AXIS_SEQ];
+    out->has_past = s->some[AXIS_PAST];
     out->has_image = s->some[AXIS_HEIGHT];
     out->seq = out->has_seq ? s->v[AXIS_SEQ] : 0;
     out->image_h = out->has_image ? s->v[AXIS_HEIGHT] : 0;

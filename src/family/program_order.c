@@ -108,14 +108,14 @@ static void place_from(sorting *s, uint32_t start)
 static const tv_err *sorted(const walk *w, const uint32_t **order)
 {
     size_t n = w->b->n_nodes;
-    sorting s = {.w = w,
-                 .order = tv_new(w->r->a, uint32_t, n),
-                 .state = tv_new(w->r->a, unsigned char, n)};
+    sorting s = {
+        .w = w, .order = tv_new(w->r->a, uint32_t, n), .state = tv_new(w->r->a, unsigned char, n)};
     for (uint32_t i = 0; i < n && !s.circle; i++)
         if (s.state[i] == 0)
             place_from(&s, i);
     if (s.circle)
-        return tv_run_fail(w->r, "program.circle", N_("nodes read each other's outputs in a circle"));
+        return tv_run_fail(w->r, "program.circle",
+                           N_("nodes read each other's outputs in a circle"));
     *order = s.order;
     return NULL;
 }

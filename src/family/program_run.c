@@ -265,12 +265,21 @@ static const tv_err *open_operands(tv_running *r, const tv_node *n)
     return NULL;
 }
 
-static const tv_attr *attr_of(const tv_node *call, tv_str name)
+static const tv_attr *attr_named(const tv_attr *v, size_t n, tv_str name)
 {
-    for (size_t i = 0; call && i < call->n_attrs; i++)
-        if (tv_str_eq(call->attrs[i].name, name))
-            return &call->attrs[i];
+    for (size_t i = 0; i < n; i++)
+        if (tv_str_eq(v[i].name, name))
+            return &v[i];
     return NULL;
+}
+
+/* What the call gives for a parameter of the function, or what the function says itself. */
+static const tv_attr *parameter(const tv_running *r, tv_str name)
+{
+    const tv_attr *a = r->call ? attr_named(r->call->attrs, r->call->n_attrs, name) : NULL;
+    if (!a && r->function)
+        a = attr_named(r->function->defaults, r->function->n_defaults, name);
+    return a;
 }
 
 /* The node with the call's attributes in place of what refers to them. */
@@ -288,7 +297,7 @@ static const tv_node *resolved(tv_running *r, const tv_node *n)
     copy->n_attrs = 0;
     for (size_t i = 0; i < n->n_attrs; i++) {
         bool reference = n->attrs[i].kind == TV_ATTR_REF;
-        const tv_attr *a = reference ? attr_of(r->call, n->attrs[i].u.s) : &n->attrs[i];
+        const tv_attr *a = reference ? parameter(r, n->attrs[i].u.s) : &n->attrs[i];
         if (!a)
             continue;
         attrs[copy->n_attrs] = *a;
@@ -306,9 +315,12 @@ static const tv_err *run_function(tv_running *r, const tv_node *n, const tv_func
     for (size_t i = 0; i < b->n_inputs; i++)
         tv_run_bind(r, b->inputs[i], given[i]);
     const tv_node *outer = r->call;
+    const tv_function *outer_function = r->function;
     r->call = n;
+    r->function = f;
     const tv_err *e = tv_run_body(r, b, 1);
     r->call = outer;
+    r->function = outer_function;
     r->node = n;
     if (e)
         return e;
@@ -395,8 +407,8 @@ const tv_err *tv_run_branch(tv_running *r, const tv_body *yes, const tv_body *no
         return first;
     tv_run_warn(r, TV_TEXT0("program.branch", N_("which branch a condition takes is not known: the "
                                                  "one that costs more counts")));
-    if (!first && (second || weight_of_steps(r, start, middle) >=
-                                 weight_of_steps(r, middle, r->steps.n))) {
+    if (!first &&
+        (second || weight_of_steps(r, start, middle) >= weight_of_steps(r, middle, r->steps.n))) {
         r->steps.n = middle;
         *chosen = yes;
         return NULL;
@@ -461,10 +473,10 @@ static const tv_err *close_outputs(tv_running *r)
     for (size_t i = 0; i < b->n_outputs; i++) {
         out[i] = tv_run_of(r, b->outputs[i]);
         if (out[i] == TV_NO_VALUE)
-            return TV_FAIL(
-                r->a, TV_INPUT, "program.output", N_("nothing writes the output {name}"),
-                tv_arg_str("name", b->outputs[i] < r->p->n_values ? r->p->values[b->outputs[i]].name
-                                                                  : (tv_str){0}));
+            return TV_FAIL(r->a, TV_INPUT, "program.output", N_("nothing writes the output {name}"),
+                           tv_arg_str("name", b->outputs[i] < r->p->n_values
+                                                  ? r->p->values[b->outputs[i]].name
+                                                  : (tv_str){0}));
     }
     r->out->outputs = out;
     r->out->n_outputs = b->n_outputs;
@@ -528,9 +540,9 @@ const tv_err *tv_program_run(tv_arena *a, const tv_program *p, const tv_run_size
     const tv_err *first = NULL;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         tv_run_plan plan = plans[i];
-        bool tried = i && ((plan.ask_batch && !asked.ask_batch) ||
-                           (plan.ask_seq && !asked.ask_seq) ||
-                           (plan.ask_image && !asked.ask_image));
+        bool tried =
+            i && ((plan.ask_batch && !asked.ask_batch) || (plan.ask_seq && !asked.ask_seq) ||
+                  (plan.ask_image && !asked.ask_image));
         if (tried || (i && !asked.ask_batch && !asked.ask_seq && !asked.ask_image))
             continue;
         tv_run *out = NULL;

@@ -60,6 +60,7 @@ struct tv_running {
     uint32_t stamp;
     const tv_node *node;
     const tv_node *call; /* of the local function that runs */
+    const tv_function *function;
     size_t node_index;
     double times;
     unsigned depth;

@@ -265,7 +265,6 @@ int64_t tv_shape_slide_back(const tv_window *w, uint32_t axis, int64_t size, int
     axis_window x = window_at(w, axis);
     if (w->mode == TV_PAD_SAME_UPPER || w->mode == TV_PAD_SAME_LOWER)
         return size * x.stride;
-    int64_t out = (size - 1) * x.stride + x.reach - x.before - x.after +
-                  bounded(extra, -(1 << 20));
+    int64_t out = (size - 1) * x.stride + x.reach - x.before - x.after + bounded(extra, -(1 << 20));
     return out > 0 ? out : -1;
 }
