@@ -4,7 +4,9 @@ hole in the file.
     big_models.py OUT    OUT/one.safetensors   100 GB, 1,000 tensors
                          OUT/many.safetensors  680 GB, 90,000 tensors
                          OUT/sharded/          the same 90,000 in 160 files with an index
-                         OUT/model.gguf        100 GB, 1,000 tensors, a vocabulary of 150,000"""
+                         OUT/model.gguf        100 GB, 1,000 tensors, a vocabulary of 150,000
+                         OUT/large.onnx        500 MB in 800 tensors, within the file
+                         OUT/nodes.onnx        100,000 nodes, 20,000 small weights"""
 
 import json
 import pathlib
@@ -65,12 +67,64 @@ def gguf(path, n, tensor_bytes, tokens):
     sparse(path, head + bytes(-len(head) % 32), n * tensor_bytes)
 
 
+def varint(v):
+    out = b""
+    while v >= 0x80:
+        out += bytes([v & 0x7f | 0x80])
+        v >>= 7
+    return out + bytes([v])
+
+
+def field(number, value):
+    """One protobuf field: a number, or bytes with their length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def onnx_node(op, inputs, output):
+    names = b"".join(field(1, name.encode()) for name in inputs)
+    return field(1, names + field(2, output.encode()) + field(3, f"/layers.{output}/{op}".encode())
+                 + field(4, op.encode()) + field(5, field(1, b"axis") + field(3, 1)
+                                                 + field(20, 2)))
+
+
+def onnx_value(number, name):
+    dims = b"".join(field(1, field(1, n)) for n in (1, 1024))
+    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, dims))))
+
+
+def onnx(path, n_nodes, n_weights, shape):
+    """The weights' bytes are holes where they are large, so the parts are written one by one."""
+    length = 4 * shape[0] * shape[1]
+    parts = [(b"", 0)]
+    for i in range(n_nodes):
+        before, weight = f"v{i - 1}" if i else "x", f"w{i % n_weights}"
+        parts.append((onnx_node("MatMul" if i % 2 else "Add", [before, weight], f"v{i}"), 0))
+    for i in range(n_weights):
+        dims = b"".join(field(1, n) for n in shape)
+        head = dims + field(2, 1) + field(8, f"w{i}".encode()) + varint(9 << 3 | 2) + varint(length)
+        parts.append((varint(5 << 3 | 2) + varint(len(head) + length) + head, length))
+    parts.append((field(2, b"graph") + onnx_value(11, b"x")
+                  + onnx_value(12, f"v{n_nodes - 1}".encode()), 0))
+    total = sum(len(head) + hole for head, hole in parts)
+    with path.open("wb") as f:
+        f.write(field(1, 8) + field(2, b"bench") + field(8, field(1, b"") + field(2, 17)))
+        f.write(varint(7 << 3 | 2) + varint(total))
+        for head, hole in parts:
+            f.write(head)
+            f.seek(hole, 1)
+        f.truncate(f.tell())
+
+
 def main(out):
     out.mkdir(parents=True, exist_ok=True)
     safetensors(out / "one.safetensors", names(1000), 100 << 20)
     safetensors(out / "many.safetensors", names(90000), 7 << 20)
     sharded(out / "sharded", 90000, 160, 7 << 20)
     gguf(out / "model.gguf", 1000, 100 << 20, 150000)
+    onnx(out / "large.onnx", 1000, 800, (160, 1024))
+    onnx(out / "nodes.onnx", 100000, 20000, (1, 64))
 
 
 if __name__ == "__main__":

@@ -170,6 +170,12 @@ const tv_err *tv_file_map(tv_arena *a, tv_str path, tv_bytes_view *bytes)
     return e;
 }
 
+void tv_file_forget(tv_bytes_view bytes)
+{
+    if (bytes.n)
+        (void)madvise((void *)(uintptr_t)bytes.p, bytes.n, MADV_DONTNEED);
+}
+
 static int by_name(const void *x, const void *y)
 {
     return tv_str_cmp(((const tv_dir_entry *)x)->name, ((const tv_dir_entry *)y)->name);

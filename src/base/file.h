@@ -35,6 +35,10 @@ const tv_err *tv_file_read(tv_arena *a, tv_str path, size_t limit, tv_str *text)
 /* Maps a file; unmapped when the arena closes. Only the pages that are touched are read. */
 const tv_err *tv_file_map(tv_arena *a, tv_str path, tv_bytes_view *bytes) TV_CHECKED;
 
+/* Gives the pages of a file that tv_file_map mapped back to the system; what is read of it later is
+ * fetched again. Never for bytes of another origin: they would be lost. */
+void tv_file_forget(tv_bytes_view bytes);
+
 /* Writes a new file, or over an old one. */
 const tv_err *tv_file_write(tv_arena *a, tv_str path, tv_str text) TV_CHECKED;
 

@@ -238,6 +238,10 @@ static void show_json(tv_request *r, const tv_model *m)
     put_str(&w, "stored", m->stored ? tv_str_of(tv_dtype_of(m->stored)->name) : (tv_str){0});
     put_known(&w, "weights_bytes", m->stored_bytes);
     parts_json(r, &w, m);
+    if (m->file) {
+        tv_json_key(&w, "file");
+        tv_json_put_tree(&w, m->file);
+    }
     tv_json_end(&w, '}');
 }
 

@@ -49,6 +49,7 @@ struct tv_model {
     uint32_t default_target_seq;
     uint32_t image_h, image_w, image_c;
     bool generates; /* decodes token by token with a cache */
+    const tv_json *file; /* programs: what the file says of itself; NULL: nothing */
     const tv_text *warnings;
     size_t n_warnings;
 

@@ -41,6 +41,7 @@ const tv_err *tv_family_model(tv_arena *a, const tv_source *s, const tv_model **
     m->source = s->path;
     m->model_type = tv_family_type(s);
     m->stated_params = s->stated_params;
+    m->file = s->program ? s->metadata : NULL;
     TV_TRY(family->make(a, s, m));
     for (size_t i = 0; i < s->n_warnings; i++)
         tv_family_warn(a, m, s->warnings[i]);

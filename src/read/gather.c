@@ -123,6 +123,7 @@ static const tv_err *refuse_pointer(tv_gather *g, tv_str path)
 const tv_err *tv_gather_map(tv_gather *g, tv_str path, tv_bytes_view *bytes)
 {
     TV_TRY(tv_file_map(g->a, path, bytes));
+    g->mapped = bytes->p;
     if (bytes->n == 0)
         return not_data(g, path, "read.empty", N_("the file is empty"),
                         N_("Fetch it again: nothing was written."));

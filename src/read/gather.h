@@ -36,8 +36,9 @@ struct tv_gather {
     tv_file_list files;
     tv_view_list views; /* the mapped bytes of each file, for offsets in messages */
     tv_text_list warnings;
-    unsigned depth;        /* pipelines around this one: they do not nest */
-    bool pointers_allowed; /* weights that are git-LFS pointers are a warning, not an error */
+    const unsigned char *mapped; /* the file that was mapped last */
+    unsigned depth;              /* pipelines around this one: they do not nest */
+    bool pointers_allowed;       /* weights that are git-LFS pointers are a warning, not an error */
 };
 
 tv_gather tv_gather_in(tv_arena *a, tv_str path);

@@ -174,10 +174,10 @@ static bool is_projector(tv_str name)
 static const tv_err *several(tv_gather *g, const folder *f, const char *msgid, tv_str names,
                              size_t n)
 {
-    tv_err *e = tv_fail(g->a, TV_USAGE,
-                        TV_TEXT(g->a, "read.several-models", msgid,
-                                tv_arg_num("n", TV_ARG_COUNT, (double)n),
-                                tv_arg_str("names", names)));
+    tv_err *e =
+        tv_fail(g->a, TV_USAGE,
+                TV_TEXT(g->a, "read.several-models", msgid,
+                        tv_arg_num("n", TV_ARG_COUNT, (double)n), tv_arg_str("names", names)));
     return tv_hint(tv_in_file(e, f->path),
                    TV_TEXT0("read.several-models", N_("Name one of these files.")));
 }

@@ -26,6 +26,34 @@ const tv_err *tv_onnx_value(tv_onnx *o, tv_value v, uint32_t producer, uint32_t 
     return NULL;
 }
 
+void tv_onnx_room(tv_onnx *o, size_t n)
+{
+    if (n <= o->values.cap - o->values.n || n > TV_LIMIT_PROGRAM_VALUES)
+        return;
+    const size_t cap = o->values.n + n + o->values.cap / 2;
+    tv_value *values = tv_new(o->g->a, tv_value, cap);
+    uint32_t *producers = tv_new(o->g->a, uint32_t, cap);
+    for (size_t i = 0; i < o->values.n; i++) {
+        values[i] = o->values.v[i];
+        producers[i] = o->producers.v[i];
+    }
+    o->values.v = values;
+    o->producers.v = producers;
+    o->values.cap = o->producers.cap = cap;
+}
+
+/* Of a file with a thousand large weights 64 MB would be mapped, of which a few pages are needed.
+ */
+void tv_onnx_stepped(tv_onnx *o, uint64_t bytes)
+{
+    enum { most = 256 };
+    o->stepped += bytes >= TV_ONNX_AROUND;
+    if (o->stepped < most)
+        return;
+    o->stepped = 0;
+    tv_file_forget(o->map);
+}
+
 void tv_onnx_count_row(tv_onnx *o, tv_str name, tv_onnx_rows which)
 {
     tv_count_rows *rows = &o->rows[which];
@@ -265,6 +293,7 @@ const tv_err *tv_read_onnx(tv_gather *g, tv_str path, tv_bytes_view bytes)
     o->file = tv_gather_file(g, path, bytes);
     o->path = g->files.v[o->file].path;
     o->folder = tv_path_folder(o->path);
+    o->map = bytes.p == g->mapped ? bytes : (tv_bytes_view){0};
     g->source.kind = TV_SOURCE_PROGRAM;
     const tv_err *e = read_program(o, tv_wire_in(g->a, o->path, bytes));
     if (e)

@@ -11,10 +11,15 @@ typedef struct tv_names {
     struct tv_name_slot *v;
     size_t cap, n;
 } tv_names;
+/* Makes room for n more names at once. */
+void tv_names_room(tv_arena *a, tv_names *t, size_t n);
 /* The slot of a name, new ones zeroed; *slot is 0 or what was stored there. */
 uint32_t *tv_names_slot(tv_arena *a, tv_names *t, tv_str name);
 /* What was stored under a name; 0: nothing. */
 uint32_t tv_names_find(const tv_names *t, tv_str name);
+
+/* What the system maps of a file where one byte of it is read: sixteen pages. */
+enum { TV_ONNX_AROUND = 16 * 4096 };
 
 typedef struct tv_fields {
     tv_wire_field *v;
@@ -91,7 +96,9 @@ typedef struct tv_onnx {
         uint32_t *v; /* beside values: the node of its body that puts it out */
         size_t n, cap;
     } producers;
-    size_t n_nodes;   /* over all bodies */
+    size_t n_nodes;    /* over all bodies */
+    tv_bytes_view map; /* the file, where it is mapped */
+    unsigned stepped;
     tv_names tensors; /* index in the gathered tensors + 1 */
     tv_names files;   /* index in externals + 1 */
     struct {
@@ -126,6 +133,13 @@ const tv_err *tv_onnx_named(tv_onnx *o, uint64_t at, const char *id, const char 
 
 /* A new value. Fails above TV_LIMIT_PROGRAM_VALUES. */
 const tv_err *tv_onnx_value(tv_onnx *o, tv_value v, uint32_t producer, uint32_t *index) TV_CHECKED;
+
+/* Makes room for n more values at once. */
+void tv_onnx_room(tv_onnx *o, size_t n);
+
+/* Says that `bytes` of the file were stepped over: from time to time the pages around those that
+ * were looked at are given back. */
+void tv_onnx_stepped(tv_onnx *o, uint64_t bytes);
 
 void tv_onnx_count_row(tv_onnx *o, tv_str name, tv_onnx_rows which);
 

@@ -3,10 +3,36 @@
  * nodes, then what is declared about values. */
 #include "onnx.h"
 
+typedef struct stored_value {
+    tv_value v;
+    double elements;
+    uint64_t at;
+    bool sparse;
+} stored_value;
+
 typedef struct graph_fields {
     tv_str name;
-    tv_fields nodes, initializers, sparse, inputs, outputs, infos;
+    tv_fields nodes, inputs, outputs, infos;
+    struct {
+        stored_value *v;
+        size_t n, cap;
+    } weights;
 } graph_fields;
+
+/* Weights are read at once, while the page that their head lies in is there. */
+static const tv_err *gather_weight(tv_onnx *o, const tv_wire *w, const tv_wire_field *f,
+                                   graph_fields *g)
+{
+    tv_wire inner;
+    stored_value *s = tv_push(o->g->a, &g->weights);
+    s->sparse = f->number == 15;
+    s->at = f->at;
+    TV_TRY(tv_wire_enter(w, f, &inner));
+    TV_TRY(tv_onnx_tensor(o, inner, s->sparse ? TV_ONNX_SPARSE : TV_ONNX_INITIALIZER, (tv_str){0},
+                          &s->v, &s->elements));
+    tv_onnx_stepped(o, f->bytes.n);
+    return NULL;
+}
 
 static const tv_err *gather_fields(tv_onnx *o, tv_wire w, graph_fields *g)
 {
@@ -25,7 +51,8 @@ static const tv_err *gather_fields(tv_onnx *o, tv_wire w, graph_fields *g)
             TV_TRY(tv_wire_str(&w, &f, &g->name));
             break;
         case 5:
-            list = &g->initializers;
+        case 15:
+            TV_TRY(gather_weight(o, &w, &f, g));
             break;
         case 11:
             list = &g->inputs;
@@ -35,9 +62,6 @@ static const tv_err *gather_fields(tv_onnx *o, tv_wire w, graph_fields *g)
             break;
         case 13:
             list = &g->infos;
-            break;
-        case 15:
-            list = &g->sparse;
             break;
         default:
             break;
@@ -63,6 +87,7 @@ static const tv_err *read_inputs(tv_onnx *o, const tv_wire *w, const tv_fields *
                                  tv_scope *scope, tv_body *body)
 {
     uint32_t *inputs = tv_new(o->g->a, uint32_t, fields->n + 1);
+    tv_onnx_room(o, fields->n);
     for (size_t i = 0; i < fields->n; i++) {
         tv_wire inner;
         tv_value v = {.role = is_main(scope) ? TV_VALUE_INPUT : TV_VALUE_TEMP,
@@ -115,20 +140,16 @@ static const tv_err *place_weight(tv_onnx *o, tv_scope *scope, uint64_t at, cons
     return NULL;
 }
 
-static const tv_err *read_weights(tv_onnx *o, const tv_wire *w, const tv_fields *fields,
-                                  tv_scope *scope, bool sparse)
+static const tv_err *place_weights(tv_onnx *o, const graph_fields *g, tv_scope *scope)
 {
-    for (size_t i = 0; i < fields->n; i++) {
-        tv_wire inner;
-        tv_value v;
-        double elements = 0;
-        TV_TRY(tv_wire_enter(w, &fields->v[i], &inner));
-        TV_TRY(tv_onnx_tensor(o, inner, sparse ? TV_ONNX_SPARSE : TV_ONNX_INITIALIZER, (tv_str){0},
-                              &v, &elements));
-        TV_TRY(place_weight(o, scope, fields->v[i].at, &v));
-        count_initializer(o, scope, sparse, elements);
-        if (is_main(scope) && !sparse)
-            tv_onnx_count_row(o, tv_onnx_type_of(o, &v), TV_ONNX_TYPES);
+    tv_onnx_room(o, g->weights.n);
+    tv_names_room(o->g->a, &scope->names, g->weights.n);
+    for (size_t i = 0; i < g->weights.n; i++) {
+        const stored_value *s = &g->weights.v[i];
+        TV_TRY(place_weight(o, scope, s->at, &s->v));
+        count_initializer(o, scope, s->sparse, s->elements);
+        if (is_main(scope) && !s->sparse)
+            tv_onnx_count_row(o, tv_onnx_type_of(o, &s->v), TV_ONNX_TYPES);
     }
     return NULL;
 }
@@ -244,8 +265,7 @@ const tv_err *tv_onnx_graph(tv_onnx *o, tv_wire w, tv_scope *parent, const tv_bo
     tv_body *body = tv_new(o->g->a, tv_body, 1);
     body->name = g.name;
     TV_TRY(read_inputs(o, &w, &g.inputs, &scope, body));
-    TV_TRY(read_weights(o, &w, &g.initializers, &scope, false));
-    TV_TRY(read_weights(o, &w, &g.sparse, &scope, true));
+    TV_TRY(place_weights(o, &g, &scope));
     drop_weights_from_inputs(o, body);
     TV_TRY(tv_onnx_nodes(o, &w, &g.nodes, &scope, body));
     TV_TRY(read_infos(o, &w, &g.infos, &scope));

@@ -278,6 +278,8 @@ const tv_err *tv_onnx_nodes(tv_onnx *o, const tv_wire *w, const tv_fields *field
                         N_("the program has too many nodes"));
     o->n_nodes += fields->n;
     tv_node *nodes = tv_new(o->g->a, tv_node, fields->n + 1);
+    tv_onnx_room(o, fields->n);
+    tv_names_room(o->g->a, &scope->names, fields->n);
     for (size_t i = 0; i < fields->n; i++) {
         TV_TRY(tv_wire_enter(w, &fields->v[i], &inner));
         TV_TRY(read_head(o, inner, scope, (uint32_t)i, &nodes[i], &seen));

@@ -460,6 +460,9 @@ const tv_err *tv_onnx_tensor(tv_onnx *o, tv_wire w, tv_onnx_place from, tv_str n
         TV_TRY(read_stored(o, w, &t));
     if (name.n == 0)
         name = t.name;
+    /* Names are compared later: that must not touch the pages between large weights again. */
+    if (t.bytes >= TV_ONNX_AROUND)
+        name = tv_str_copy(o->g->a, name);
     const tv_str type = tv_onnx_type_name(o, t.type);
     *v = (tv_value){.name = name,
                     .role = TV_VALUE_WEIGHT,
