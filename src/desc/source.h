@@ -16,7 +16,8 @@ typedef struct tv_tensor {
     uint64_t elements;
     uint64_t bytes;
     uint32_t file;   /* index in the source's files */
-    uint64_t offset; /* of the data in that file */
+    uint64_t offset; /* of the data in that file; 0 in archives, where looking would touch it */
+    bool shares;     /* its data is another tensor's (tied weights, views): bytes is 0 */
 } tv_tensor;
 
 typedef struct tv_source_file {
@@ -35,6 +36,14 @@ typedef enum tv_source_kind {
     TV_SOURCE_PROGRAM,    /* a graph: ONNX, Paddle, exported or captured PyTorch */
     TV_SOURCE_CHECKPOINT, /* a pickled state: tensors, no configuration */
 } tv_source_kind;
+
+/* What lies in a checkpoint beside the model: the optimiser's state, a second copy ... */
+typedef struct tv_source_extra {
+    tv_str name;
+    size_t n_tensors;
+    double elements;
+    double bytes;
+} tv_source_extra;
 
 /* A component of a pipeline folder (model_index.json): unet, vae, text_encoder ... */
 typedef struct tv_source tv_source;
@@ -56,7 +65,11 @@ struct tv_source {
     size_t n_tensors;
     const tv_source_file *files;
     size_t n_files;
-    double tensor_bytes;        /* sum over distinct tensors; 0 when there are none */
+    double tensor_bytes;  /* sum over distinct tensors; 0 when there are none */
+    double storage_bytes; /* what the tensors' storages take where views leave parts of them
+                             unseen; 0: as tensor_bytes */
+    const tv_source_extra *extras;
+    size_t n_extras;
     double stated_params;       /* --params, or a count that the file states; 0 unknown */
     uint64_t stated_total_size; /* an index's metadata.total_size; 0 absent */
     const tv_program *program;  /* TV_SOURCE_PROGRAM: the graph */

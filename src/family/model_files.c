@@ -155,7 +155,8 @@ void tv_decoder_compare_files(tv_arena *a, const tv_source *s, const tv_decoder 
     for (size_t i = 0; i < GROUP_COUNT; i++)
         groups[i] = empty_groups[i];
     for (size_t i = 0; i < s->n_tensors; i++)
-        groups[group_of(&s->tensors[i], d)].elements += (double)s->tensors[i].elements;
+        if (!s->tensors[i].shares) /* a tied head, once */
+            groups[group_of(&s->tensors[i], d)].elements += (double)s->tensors[i].elements;
     for (size_t i = GROUP_BUFFERS; i < GROUP_COUNT; i++)
         if (groups[i].elements > 0 && !has_part(m, groups[i].name))
             tv_family_part(a, m,

@@ -78,7 +78,7 @@ static double tensor_elements(const tv_source *s)
 {
     double n = 0;
     for (size_t i = 0; i < s->n_tensors; i++)
-        n += (double)s->tensors[i].elements;
+        n += s->tensors[i].shares ? 0 : (double)s->tensors[i].elements;
     return n;
 }
 
@@ -99,7 +99,8 @@ static unsigned claims(const tv_source *s)
 {
     if (s->kind == TV_SOURCE_PARAMS)
         return 100;
-    bool alone = !s->config && s->kind == TV_SOURCE_SAFETENSORS;
+    bool alone =
+        !s->config && (s->kind == TV_SOURCE_SAFETENSORS || s->kind == TV_SOURCE_CHECKPOINT);
     return alone && tensor_elements(s) >= LEAST_PARAMS ? 10 : 0;
 }
 

@@ -111,6 +111,9 @@ const tv_err *tv_warn_adapter(tv_gather *g, tv_str folder) TV_CHECKED;
 const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc) TV_CHECKED;
 
 const tv_err *tv_read_safetensors(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
+/* Looks at the first bytes: one of PyTorch's containers, or a pickle. */
+bool tv_is_torch(tv_bytes_view bytes);
+const tv_err *tv_read_torch(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 const tv_err *tv_read_weight_index(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 const tv_err *tv_read_gguf(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 /* A forward pass that python/trivet_capture.py wrote down. */

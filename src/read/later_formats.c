@@ -13,16 +13,7 @@ static bool ends_with_any(tv_str name, const char *const *endings)
 static bool is_paddle(tv_str name, tv_bytes_view bytes)
 {
     (void)bytes;
-    return ends_with_any(
-        name, (const char *const[]){".pdparams", ".pdopt", NULL});
-}
-
-static bool is_torch(tv_str name, tv_bytes_view bytes)
-{
-    const tv_str start = {(const char *)bytes.p, bytes.n};
-    if (bytes.n >= 4 && tv_str_starts(start, TV_S("PK\x03\x04")))
-        return true;
-    return ends_with_any(name, (const char *const[]){".pt", ".pth", ".bin", ".ckpt", NULL});
+    return ends_with_any(name, (const char *const[]){".pdparams", ".pdopt", NULL});
 }
 
 static bool is_other(tv_str name, tv_bytes_view bytes)
@@ -40,13 +31,6 @@ const tv_format tv_formats_later[] = {
         .summary = N_("Paddle state dict"),
         .probe = is_paddle,
         .instead = FROM_CONFIG,
-    },
-    {
-        .name = "torch",
-        .summary = N_("PyTorch checkpoint"),
-        .probe = is_torch,
-        .instead = N_("Convert it to safetensors, name the model's config.json, or give the size "
-                      "with --params."),
     },
     {
         .name = "other",

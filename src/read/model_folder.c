@@ -66,12 +66,12 @@ static bool is_second_copy(tv_str name)
 }
 
 /* Parts without an index: their names say how many there must be. */
-static const tv_err *check_parts(tv_gather *g, const folder *f, tv_str name)
+static const tv_err *check_parts(tv_gather *g, const folder *f, tv_str name, tv_str ending)
 {
-    const tv_part own = tv_part_of(name, TV_S(".safetensors"));
+    const tv_part own = tv_part_of(name, ending);
     uint64_t there = 0;
     for (size_t i = 0; own.count && i < f->dir.n; i++) {
-        const tv_part other = tv_part_of(f->dir.v[i].name, TV_S(".safetensors"));
+        const tv_part other = tv_part_of(f->dir.v[i].name, ending);
         there += other.count == own.count && tv_str_eq(other.stem, own.stem);
     }
     if (there >= own.count)
@@ -98,7 +98,7 @@ static const tv_err *read_all(tv_gather *g, const folder *f)
             continue;
         if (others && is_second_copy(entry->name))
             continue;
-        TV_TRY(check_parts(g, f, entry->name));
+        TV_TRY(check_parts(g, f, entry->name, TV_S(".safetensors")));
         TV_TRY(read_one(g, f, entry->name));
     }
     return NULL;
@@ -121,31 +121,111 @@ static const tv_err *read_safetensors_of(tv_gather *g, const folder *f)
     return read_all(g, f);
 }
 
-/* Weights in a format that only tells its size here. */
-static const tv_err *read_other_weights(tv_gather *g, const folder *f)
+/* A file of weights that belongs to training, not to the model. */
+static bool is_training_state(tv_str name)
 {
-    static const char *const endings[] = {".bin",      ".pt",      ".pth", ".ckpt",
-                                          ".pdparams", ".msgpack", ".h5"};
+    static const char *const starts[] = {"training_args", "optimizer", "scheduler", "rng_state",
+                                         "scaler"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (tv_str_starts(name, tv_str_of(starts[i])))
+            return true;
+    return false;
+}
+
+/* The first file with that ending that may be a model. */
+static tv_str first_model(const folder *f, const char *ending)
+{
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_dir_entry *entry = &f->dir.v[i];
+        if (!entry->is_dir && tv_str_ends(entry->name, tv_str_of(ending)) &&
+            !is_training_state(entry->name))
+            return entry->name;
+    }
+    return (tv_str){0};
+}
+
+static void warn_not_read(tv_gather *g, tv_str name)
+{
+    tv_gather_warn(g, TV_TEXT(g->a, "read.weights-not-read",
+                              N_("{file} is not read: sizes come from the configuration"),
+                              tv_arg_str("file", name)));
+}
+
+/* Beside a configuration a file that is no checkpoint after all is passed over. */
+static const tv_err *read_torch_file(tv_gather *g, const folder *f, tv_str name)
+{
+    tv_bytes_view bytes;
+    const tv_str path = inside(g, f, name);
+    TV_TRY(tv_gather_map(g, path, &bytes));
+    if (tv_is_lfs_pointer(bytes)) {
+        tv_warn_pointer(g, name);
+        return NULL;
+    }
+    if (tv_is_torch(bytes) || !g->source.config)
+        return tv_read_torch(g, path, bytes);
+    warn_not_read(g, name);
+    return NULL;
+}
+
+/* "pytorch_model-00001-of-00002.bin" without an index: all parts of the first one's stem. */
+static const tv_err *read_torch_parts(tv_gather *g, const folder *f, tv_str name)
+{
+    const tv_part own = tv_part_of(name, TV_S(".bin"));
+    if (own.count == 0)
+        return read_torch_file(g, f, name);
+    TV_TRY(check_parts(g, f, name, TV_S(".bin")));
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_part other = tv_part_of(f->dir.v[i].name, TV_S(".bin"));
+        if (other.count == own.count && tv_str_eq(other.stem, own.stem))
+            TV_TRY(read_torch_file(g, f, f->dir.v[i].name));
+    }
+    return NULL;
+}
+
+static const tv_err *read_torch_of(tv_gather *g, const folder *f)
+{
+    static const char *const usual[] = {"pytorch_model.bin", "diffusion_pytorch_model.bin",
+                                        "adapter_model.bin"};
+    static const char *const endings[] = {".bin", ".pt", ".pth", ".ckpt"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (has(f, usual[i]))
+            return read_torch_file(g, f, tv_str_of(usual[i]));
     const tv_str index = first_with(f, ".bin.index.json", "");
     if (index.n)
         return read_index(g, f, index);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const tv_str name = first_with(f, endings[i], "_args");
-        if (name.n == 0 || tv_str_is(name, "training_args.bin"))
-            continue;
-        tv_gather_warn(g, TV_TEXT(g->a, "read.weights-not-read",
-                                  N_("{file} is not read: sizes come from the configuration"),
-                                  tv_arg_str("file", name)));
-        break;
+        const tv_str name = first_model(f, endings[i]);
+        if (name.n)
+            return read_torch_parts(g, f, name);
     }
     return NULL;
+}
+
+/* Weights in a format that is not read beside a configuration. */
+static void warn_other_weights(tv_gather *g, const folder *f)
+{
+    static const char *const endings[] = {".pdparams", ".msgpack", ".h5"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const tv_str name = first_model(f, endings[i]);
+        if (name.n == 0)
+            continue;
+        warn_not_read(g, name);
+        return;
+    }
+}
+
+static bool nothing_yet(const tv_gather *g)
+{
+    return g->tensors.n == 0 && g->files.n == 0 && g->source.stated_total_size == 0;
 }
 
 static const tv_err *read_weights(tv_gather *g, const folder *f)
 {
     TV_TRY(read_safetensors_of(g, f));
-    if (g->tensors.n == 0 && g->files.n == 0 && g->source.stated_total_size == 0)
-        TV_TRY(read_other_weights(g, f));
+    if (nothing_yet(g))
+        TV_TRY(read_torch_of(g, f));
+    if (nothing_yet(g))
+        warn_other_weights(g, f);
     return NULL;
 }
 
@@ -314,7 +394,8 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
         return nothing_to_read(g, f);
     if (config.n)
         return NULL;
-    g->source.kind = TV_SOURCE_SAFETENSORS;
+    if (g->source.kind == TV_SOURCE_NONE)
+        g->source.kind = TV_SOURCE_SAFETENSORS;
     return tv_warn_adapter(g, f->path);
 }
 

@@ -1,5 +1,6 @@
-/* model.safetensors.index.json: which shard holds which tensor. The shards are read where they
- * are there; where none is, the total size that the index states is all that is known. */
+/* model.safetensors.index.json, pytorch_model.bin.index.json: which shard holds which tensor. The
+ * shards are read where they are there; where none is, the total size that the index states is all
+ * that is known. */
 #include "gather.h"
 
 #include <stdlib.h>
@@ -169,6 +170,18 @@ static void compare_counts(index_scan *s)
                                  tv_arg_num("have", TV_ARG_COUNT, (double)found)));
 }
 
+static bool is_torch(tv_str name)
+{
+    return tv_str_ends(name, TV_S(".bin")) || tv_str_ends(name, TV_S(".pt")) ||
+           tv_str_ends(name, TV_S(".pth"));
+}
+
+static const tv_err *read_shard(index_scan *s, tv_str path, tv_bytes_view bytes)
+{
+    return is_torch(path) ? tv_read_torch(s->g, path, bytes)
+                          : tv_read_safetensors(s->g, path, bytes);
+}
+
 static const tv_err *read_shards(index_scan *s)
 {
     const size_t first = s->g->tensors.n;
@@ -182,7 +195,7 @@ static const tv_err *read_shards(index_scan *s)
             s->g->tensors.n = first; /* half a model is no model */
             return NULL;
         }
-        TV_TRY(tv_read_safetensors(s->g, path, bytes));
+        TV_TRY(read_shard(s, path, bytes));
     }
     compare_counts(s);
     return NULL;
@@ -194,8 +207,9 @@ const tv_err *tv_read_weight_index(tv_gather *g, tv_str path, tv_bytes_view byte
     index_scan s = {.g = g, .scan = tv_json_open(g->a, tv_str_copy(g->a, path), text)};
     TV_TRY(scan_index(&s));
     g->source.stated_total_size = s.total_size;
+    const bool torch = is_torch(s.shards.v[0]);
     if (g->source.kind == TV_SOURCE_NONE)
-        g->source.kind = TV_SOURCE_SAFETENSORS;
+        g->source.kind = torch ? TV_SOURCE_CHECKPOINT : TV_SOURCE_SAFETENSORS;
     qsort(s.shards.v, s.shards.n, sizeof *s.shards.v, by_text);
     size_t there = 0, first_missing = s.shards.n;
     for (size_t i = 0; i < s.shards.n; i++) {
@@ -204,7 +218,7 @@ const tv_err *tv_read_weight_index(tv_gather *g, tv_str path, tv_bytes_view byte
         else if (first_missing == s.shards.n)
             first_missing = i;
     }
-    if (there == 0 || !tv_str_ends(s.shards.v[0], TV_S(".safetensors")))
+    if (there == 0 || !(torch || tv_str_ends(s.shards.v[0], TV_S(".safetensors"))))
         return only_the_index(&s);
     if (first_missing < s.shards.n)
         return missing(&s, first_missing, there);

@@ -314,7 +314,7 @@ static void what_a_path_lacks(void **state)
         {"missing-part", "read.missing-parts", TV_UNAVAILABLE},
         {"pointer-shards", "read.lfs-pointer", TV_INPUT},
         {"index-leaves", "read.bad-name", TV_INPUT},
-        {"bin-only", "read.format-not-read", TV_UNSUPPORTED},
+        {"bin-only", "torch.no-checkpoint", TV_UNSUPPORTED},
         {"pipeline-leaves", "read.bad-name", TV_INPUT},
         {"pipeline-nested", "pipeline.nested", TV_INPUT},
         {"split-missing", "gguf.missing-part", TV_UNAVAILABLE},
