@@ -123,6 +123,9 @@ const tv_err *tv_read_pt2(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHE
 const tv_err *tv_read_gguf_part(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 const tv_err *tv_read_onnx(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
 
+/* Paddle's .pdparams; leaves a configuration that was read before. */
+const tv_err *tv_read_paddle_state(tv_gather *g, tv_str path, tv_bytes_view bytes) TV_CHECKED;
+
 extern const tv_format tv_format_config;
 /* Recognised, not read. */
 extern const tv_format tv_formats_later[];

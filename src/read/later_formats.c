@@ -10,12 +10,6 @@ static bool ends_with_any(tv_str name, const char *const *endings)
     return false;
 }
 
-static bool is_paddle(tv_str name, tv_bytes_view bytes)
-{
-    (void)bytes;
-    return ends_with_any(name, (const char *const[]){".pdparams", ".pdopt", NULL});
-}
-
 static bool is_other(tv_str name, tv_bytes_view bytes)
 {
     (void)bytes;
@@ -26,12 +20,6 @@ static bool is_other(tv_str name, tv_bytes_view bytes)
 #define FROM_CONFIG N_("Name the model's config.json, or give the size with --params.")
 
 const tv_format tv_formats_later[] = {
-    {
-        .name = "paddle",
-        .summary = N_("Paddle state dict"),
-        .probe = is_paddle,
-        .instead = FROM_CONFIG,
-    },
     {
         .name = "other",
         .summary = N_("TensorFlow, Core ML, TensorRT, NumPy or archive"),

@@ -182,6 +182,34 @@ static const tv_err *read_torch_parts(tv_gather *g, const folder *f, tv_str name
     return NULL;
 }
 
+static const tv_err *read_state(tv_gather *g, const folder *f, tv_str name)
+{
+    tv_bytes_view bytes;
+    const tv_str path = inside(g, f, name);
+    TV_TRY(tv_gather_map(g, path, &bytes));
+    if (!tv_is_lfs_pointer(bytes))
+        return tv_read_paddle_state(g, path, bytes);
+    tv_warn_pointer(g, name);
+    return NULL;
+}
+
+/* Paddle's state dict: PaddleNLP's own name for it, else all parts of the first. */
+static const tv_err *read_states(tv_gather *g, const folder *f)
+{
+    const tv_str first = first_with(f, ".pdparams", "");
+    const tv_part own = tv_part_of(first, TV_S(".pdparams"));
+    if (first.n == 0 || has(f, "model_state.pdparams"))
+        return first.n ? read_state(g, f, TV_S("model_state.pdparams")) : NULL;
+    if (own.count == 0)
+        return read_state(g, f, first);
+    for (size_t i = 0; i < f->dir.n; i++) {
+        const tv_part part = tv_part_of(f->dir.v[i].name, TV_S(".pdparams"));
+        if (!f->dir.v[i].is_dir && part.count == own.count && tv_str_eq(part.stem, own.stem))
+            TV_TRY(read_state(g, f, f->dir.v[i].name));
+    }
+    return NULL;
+}
+
 static const tv_err *read_torch_of(tv_gather *g, const folder *f)
 {
     static const char *const usual[] = {"pytorch_model.bin", "diffusion_pytorch_model.bin",
@@ -204,7 +232,7 @@ static const tv_err *read_torch_of(tv_gather *g, const folder *f)
 /* Weights in a format that is not read beside a configuration. */
 static void warn_other_weights(tv_gather *g, const folder *f)
 {
-    static const char *const endings[] = {".pdparams", ".msgpack", ".h5"};
+    static const char *const endings[] = {".msgpack", ".h5"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const tv_str name = first_model(f, endings[i]);
         if (name.n == 0)
@@ -224,6 +252,8 @@ static const tv_err *read_weights(tv_gather *g, const folder *f)
     TV_TRY(read_safetensors_of(g, f));
     if (nothing_yet(g))
         TV_TRY(read_torch_of(g, f));
+    if (nothing_yet(g))
+        TV_TRY(read_states(g, f));
     if (nothing_yet(g))
         warn_other_weights(g, f);
     return NULL;

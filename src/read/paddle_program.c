@@ -5,9 +5,8 @@
 #include "paddle.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "codec/wire.h"
+#include "paddle_attr.h"
 
 /* framework.proto, VarType.Type: what is no element type. */
 enum {
@@ -280,129 +279,6 @@ static const tv_err *read_var(desc *d, uint32_t in, const tv_wire_field *f)
 
 /* ---- attributes ---- */
 
-typedef struct raw_attr {
-    tv_str name;
-    tv_wire_ints ints;
-    tv_wire_floats floats;
-    struct {
-        tv_str *v;
-        size_t n;
-        size_t cap;
-    } strings;
-    uint64_t type;
-} raw_attr;
-
-/* framework.proto, AttrType. */
-enum {
-    attr_int,
-    attr_float,
-    attr_string,
-    attr_ints,
-    attr_floats,
-    attr_strings,
-    attr_bool,
-    attr_bools,
-    attr_block,
-    attr_long,
-    attr_blocks,
-    attr_longs,
-    attr_doubles,
-    attr_var,
-    attr_vars,
-    attr_double,
-    attr_scalar,
-    attr_scalars,
-};
-
-/* Scalar: 1 type, 2 b, 3 i, 4 r; a complex number has none that we use. */
-static const tv_err *read_scalar(const tv_wire *w, const tv_wire_field *f, raw_attr *raw)
-{
-    tv_wire in;
-    tv_wire_field x;
-    uint64_t type = 0;
-    int64_t i = 0;
-    double r = 0;
-    bool more = false;
-    TV_TRY(tv_wire_enter(w, f, &in));
-    for (;;) {
-        TV_TRY(tv_wire_next(&in, &x, &more));
-        if (!more)
-            break;
-        if (x.number == 1)
-            TV_TRY(tv_wire_u64(&in, &x, &type));
-        if (x.number == 2 || x.number == 3)
-            TV_TRY(tv_wire_i64(&in, &x, &i));
-        if (x.number == 4)
-            TV_TRY(tv_wire_f64(&in, &x, &r));
-    }
-    if (raw->floats.kept < raw->floats.keep) {
-        if (raw->floats.kept == raw->floats.cap)
-            raw->floats.v = tv_grow(w->a, raw->floats.v, raw->floats.kept, &raw->floats.cap,
-                                    sizeof *raw->floats.v);
-        raw->floats.v[raw->floats.kept++] = type == 3 ? r : (double)i;
-    }
-    raw->floats.n++;
-    return NULL;
-}
-
-static const tv_err *add_string(const tv_wire *w, const tv_wire_field *f, raw_attr *raw)
-{
-    tv_str s;
-    TV_TRY(tv_wire_str(w, f, &s));
-    *tv_push(w->a, &raw->strings) = s;
-    return NULL;
-}
-
-/* Every scalar goes to the list of its kind; the type tells later which one counts. */
-static const tv_err *read_attr_field(const tv_wire *w, const tv_wire_field *f, raw_attr *raw)
-{
-    switch (f->number) {
-    case 1:
-        return tv_wire_str(w, f, &raw->name);
-    case 2:
-        return tv_wire_u64(w, f, &raw->type);
-    case 3:
-    case 6:
-    case 10:
-    case 11:
-    case 12:
-    case 13:
-    case 14:
-    case 15:
-        return tv_wire_add_ints(w, f, &raw->ints);
-    case 4:
-    case 7:
-        return tv_wire_add_floats(w, f, 4, &raw->floats);
-    case 16:
-    case 19:
-        return tv_wire_add_floats(w, f, 8, &raw->floats);
-    case 5:
-    case 8:
-    case 17:
-    case 18:
-        return add_string(w, f, raw);
-    case 20:
-    case 21:
-        return read_scalar(w, f, raw);
-    default:
-        return NULL;
-    }
-}
-
-/* Bookkeeping of the framework that no cost follows from; call stacks are most of a file and
- * carry the author's paths. */
-static bool is_passed_over(tv_str name)
-{
-    static const char *const names[] = {
-        "op_callstack", "op_role_var",      "op_device",     "op_namescope", "with_quant_attr",
-        "use_mkldnn",   "mkldnn_data_type", "use_quantizer", "use_cudnn",    "use_onednn",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tv_str_is(name, names[i]))
-            return true;
-    return false;
-}
-
 static const tv_err *bad_block(desc *d, const tv_wire_field *f)
 {
     return tv_broken(d->g, d->path, "paddle.block",
@@ -423,15 +299,15 @@ static const tv_err *child_body(desc *d, uint32_t in, int64_t index, const tv_wi
     return NULL;
 }
 
-static const tv_err *take_bodies(desc *d, uint32_t in, const raw_attr *raw, const tv_wire_field *f,
-                                 tv_attr *attr)
+static const tv_err *take_bodies(desc *d, uint32_t in, const tv_paddle_attr *raw,
+                                 const tv_wire_field *f, tv_attr *attr)
 {
     if (raw->ints.n != raw->ints.kept)
         return bad_block(d, f);
     const tv_body **bodies = tv_new(d->g->a, const tv_body *, raw->ints.kept + 1);
     for (size_t i = 0; i < raw->ints.kept; i++)
         TV_TRY(child_body(d, in, raw->ints.v[i], f, &bodies[i]));
-    attr->kind = raw->type == attr_block ? TV_ATTR_BODY : TV_ATTR_BODIES;
+    attr->kind = raw->type == TV_PADDLE_BLOCK ? TV_ATTR_BODY : TV_ATTR_BODIES;
     attr->n = raw->ints.kept;
     if (attr->kind == TV_ATTR_BODIES)
         attr->u.bodies = bodies;
@@ -442,7 +318,7 @@ static const tv_err *take_bodies(desc *d, uint32_t in, const raw_attr *raw, cons
     return NULL;
 }
 
-static const tv_err *take_values(desc *d, uint32_t in, const raw_attr *raw, tv_attr *attr)
+static const tv_err *take_values(desc *d, uint32_t in, const tv_paddle_attr *raw, tv_attr *attr)
 {
     uint32_t *values = tv_new(d->g->a, uint32_t, raw->strings.n + 1);
     for (size_t i = 0; i < raw->strings.n; i++)
@@ -450,99 +326,23 @@ static const tv_err *take_values(desc *d, uint32_t in, const raw_attr *raw, tv_a
     attr->kind = TV_ATTR_VALUES;
     attr->n = raw->strings.n;
     attr->u.values = values;
-    if (raw->type == attr_var && attr->n) {
+    if (raw->type == TV_PADDLE_VAR && attr->n) {
         attr->kind = TV_ATTR_VALUE;
         attr->u.value = values[0];
     }
     return NULL;
 }
 
-static void take_int(const raw_attr *raw, tv_attr *attr)
-{
-    const int64_t v = raw->ints.kept ? raw->ints.v[0] : 0;
-    attr->kind = TV_ATTR_INT;
-    attr->u.i = v;
-    if (!tv_str_ends(raw->name, TV_S("dtype")))
-        return;
-    attr->kind = TV_ATTR_DTYPE;
-    attr->u.dtype = v < 0 ? TV_DTYPE_UNKNOWN : tv_paddle_dtype((uint64_t)v);
-}
-
-/* Lists that are longer than what is kept have no contents: kind NONE. */
-static void take_list(const raw_attr *raw, tv_attr *attr)
-{
-    const bool ints = raw->type == attr_ints || raw->type == attr_bools || raw->type == attr_longs;
-    attr->n = ints ? raw->ints.kept : raw->floats.kept;
-    attr->kind = ints ? TV_ATTR_INTS : TV_ATTR_FLOATS;
-    if (ints)
-        attr->u.ints = raw->ints.v;
-    else
-        attr->u.floats = raw->floats.v;
-    if (ints ? raw->ints.n != raw->ints.kept : raw->floats.n != raw->floats.kept)
-        attr->kind = TV_ATTR_NONE;
-}
-
-static const tv_err *take_attr(desc *d, uint32_t in, const raw_attr *raw, const tv_wire_field *f,
-                               tv_attr *attr)
+static const tv_err *take_attr(desc *d, uint32_t in, const tv_paddle_attr *raw,
+                               const tv_wire_field *f, tv_attr *attr)
 {
     *attr = (tv_attr){.name = raw->name};
-    switch (raw->type) {
-    case attr_int:
-    case attr_bool:
-    case attr_long:
-        take_int(raw, attr);
-        return NULL;
-    case attr_float:
-    case attr_double:
-    case attr_scalar:
-        attr->kind = TV_ATTR_FLOAT;
-        attr->u.f = raw->floats.kept ? raw->floats.v[0] : 0;
-        return NULL;
-    case attr_string:
-        attr->kind = TV_ATTR_STRING;
-        attr->u.s = raw->strings.n ? raw->strings.v[0] : (tv_str){0};
-        return NULL;
-    case attr_strings:
-        attr->kind = TV_ATTR_STRINGS;
-        attr->n = raw->strings.n;
-        attr->u.strings = raw->strings.v;
-        return NULL;
-    case attr_ints:
-    case attr_bools:
-    case attr_longs:
-    case attr_floats:
-    case attr_doubles:
-    case attr_scalars:
-        take_list(raw, attr);
-        return NULL;
-    case attr_block:
-    case attr_blocks:
+    if (raw->type == TV_PADDLE_BLOCK || raw->type == TV_PADDLE_BLOCKS)
         return take_bodies(d, in, raw, f, attr);
-    case attr_var:
-    case attr_vars:
+    if (raw->type == TV_PADDLE_VAR || raw->type == TV_PADDLE_VARS)
         return take_values(d, in, raw, attr);
-    default: /* a kind of later versions */
-        return NULL;
-    }
-}
-
-/* The name stands first in every file; where it does not, the attribute is read and then
- * passed over. */
-static const tv_err *read_raw_attr(desc *d, const tv_wire *w, const tv_wire_field *f, raw_attr *raw)
-{
-    tv_wire in;
-    tv_wire_field x;
-    bool more = false;
-    *raw = (raw_attr){.ints = {.keep = TV_LIMIT_PROGRAM_CONST_ELEMENTS},
-                      .floats = {.keep = TV_LIMIT_PROGRAM_CONST_ELEMENTS}};
-    (void)d;
-    TV_TRY(tv_wire_enter(w, f, &in));
-    for (;;) {
-        TV_TRY(tv_wire_next(&in, &x, &more));
-        if (!more || is_passed_over(raw->name))
-            return NULL;
-        TV_TRY(read_attr_field(&in, &x, raw));
-    }
+    tv_paddle_take_attr(raw, attr);
+    return NULL;
 }
 
 /* ---- operators ---- */
@@ -631,10 +431,10 @@ static const tv_err *read_op_fields(desc *d, uint32_t in, const tv_wire *w, op *
 static const tv_err *read_attrs(desc *d, uint32_t in, const tv_wire *w, op *o)
 {
     for (size_t i = 0; i < o->raw.n; i++) {
-        raw_attr raw;
+        tv_paddle_attr raw;
         tv_attr attr;
-        TV_TRY(read_raw_attr(d, w, &o->raw.v[i], &raw));
-        if (raw.name.n == 0 || is_passed_over(raw.name) || tv_str_is(raw.name, "op_role"))
+        TV_TRY(tv_paddle_read_attr(w, &o->raw.v[i], &raw));
+        if (raw.name.n == 0 || tv_paddle_passes_over(raw.name) || tv_str_is(raw.name, "op_role"))
             continue;
         TV_TRY(take_attr(d, in, &raw, &o->raw.v[i], &attr));
         *tv_push(d->g->a, &o->attrs) = attr;

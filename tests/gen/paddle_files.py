@@ -124,7 +124,8 @@ def loop():
               var("all", [-1, 4], what=ARRAY), var("scopes", what=11),
               op("fill_constant", {}, {"Out": ["i"]}, attr("shape", [1], 11), attr("value", 0.0),
                  attr("dtype", INT64)),
-              op("while", {"X": ["x"], "Condition": ["go"]}, {"Out": ["x"], "StepScopes": ["scopes"]},
+              op("while", {"X": ["x"], "Condition": ["go"]},
+                 {"Out": ["x"], "StepScopes": ["scopes"]},
                  attr("sub_block", 1, 8)),
               op("conditional_block", {"Cond": ["go"]}, {"Out": ["x"]}, attr("sub_block", 2, 8))),
         block(1, 0, var("inner", [-1, 4]),
@@ -240,6 +241,52 @@ def pir_branches():
         pir_op("1.fetch", [6], [(8, t)]), version=4)
 
 
+def array(dims, kind="f4", text=False):
+    """An array as numpy pickles it; text: as protocol 2 writes bytes."""
+    n = {"f4": 4, "u2": 2, "i8": 8, "b1": 1}[kind]
+    for d in dims:
+        n *= d
+    shape = b"(" + b"".join(b"K" + bytes([d]) for d in dims) + b"t"
+    dtype = (b"cnumpy\ndtype\n(X" + struct.pack("<I", 2) + kind.encode() +
+             b"\x89\x88tR(K\x03X\x01\0\0\0<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb")
+    values = bytes(i % 256 for i in range(n))
+    if text:
+        raw = values.decode("latin-1").encode()
+        values = (b"c_codecs\nencode\n(X" + struct.pack("<I", len(raw)) + raw +
+                  b"X\x06\0\0\0latin1tR")
+    else:
+        values = b"B" + struct.pack("<I", n) + values
+    return (b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\0tC\x01btR(K\x01" +
+            shape + dtype + b"\x89" + values + b"tb")
+
+
+def word(text):
+    return b"X" + struct.pack("<I", len(text)) + text.encode()
+
+
+def state(items, protocol=4):
+    return (bytes([0x80, protocol]) + b"}(" + b"".join(word(k) + v for k, v in items) + b"u.")
+
+
+TABLE = ("StructuredToParameterName@@", b"}(" + word("w") + word("linear_0.w_0") + b"u")
+
+
+def states():
+    parts = b"}(" + word("big") + b"}(" + word("OriginShape") + b"(K\x04K\x03t" + word("slices") + (
+        b"](" + word("big@@.0") + word("big@@.1") + b"eu") + b"u"
+    return {
+        "bytes": state([("w", array([3, 2])), ("half", array([4], "u2")), TABLE]),
+        "text": state([("w", array([16, 8], text=True)), TABLE], 2),
+        "pairs": state([("w", b"(" + word("linear_0.w_0") + array([2]) + b"t"),
+                        ("step", b"K\x05")]),
+        "nested": state([("model", b"}(" + word("w") + array([2], "i8") + b"u"),
+                         ("master_weights", b"}(" + word("w") + array([2]) + b"u")]),
+        "parts": state([("big@@.0", array([6])), ("big@@.1", array([6])),
+                        ("UnpackBigParamInfor@@", parts)], 2),
+        "size": state([("w", array([3, 2]).replace(b"K\x03", b"K\x04", 1))]),
+        "none": state([("step", b"K\x05")]), "empty": b"\x80\x04}."}
+
+
 SETTINGS = b"""mode: paddle
 Global:
   model_name: PP-Small_det
@@ -260,6 +307,7 @@ Hpi:
 
 def corpus(root):
     files = {
+        "paddle_state": states(),
         "paddle_program": {
             "fc": fully_connected(), "old": fully_connected(None, False),
             "statistics": statistics(), "loop": loop(), "training": training(),

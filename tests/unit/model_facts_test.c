@@ -226,11 +226,6 @@ static void check_no_model(const entry *x)
     refused_with(x, "config.not-a-model", TV_UNSUPPORTED);
 }
 
-static void check_later_format(const entry *x)
-{
-    refused_with(x, "read.format-not-read", TV_UNSUPPORTED);
-}
-
 /* ---- the manifest ---- */
 
 typedef struct kind_case {
@@ -256,7 +251,6 @@ static const kind_case kinds[] = {
     {"broken-json", 1, false, check_broken_json},
     {"peft-adapter-config", 2, false, check_no_model},
     {"diffusers-scheduler", 14, false, check_no_model},
-    {"paddle-pdparams", 2, false, check_later_format},
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
 

@@ -175,6 +175,22 @@ static void check_params(const entry *x)
         assert_true(x->s->tensors[i].offset > 0);
 }
 
+/* The name table is no tensor; texts of one character per byte count by their shape. */
+static void check_state(const entry *x)
+{
+    const tv_json *keys = tv_json_get(x->facts, "keys");
+    size_t named = 0;
+    assert_int_equal(x->s->kind, TV_SOURCE_CHECKPOINT);
+    same(x, "numpy_arrays", (double)x->s->n_tensors);
+    same(x, "elements", elements_of(x->s));
+    same_types(x, "dtypes");
+    assert_true(x->s->tensor_bytes == 4 * elements_of(x->s));
+    for (size_t i = 0; i < x->s->n_tensors; i++)
+        for (size_t k = 0; k < keys->n; k++)
+            named += tv_str_eq(x->s->tensors[i].name, tv_json_str(tv_json_at(keys, k)));
+    assert_int_equal(named, x->s->n_tensors);
+}
+
 /* ---- settings ---- */
 
 static void check_settings(const entry *x)
@@ -208,6 +224,7 @@ static const kind_case kinds[] = {
     {"paddle-pdmodel", 9, true, check_program},
     {"paddle-pdiparams", 5, true, check_params},
     {"paddle-param", 5, true, check_params},
+    {"paddle-pdparams", 2, true, check_state},
     {"paddle-pir-json", 1, true, check_pir},
     {"paddlex-inference-yml", 1, true, check_settings},
     {"paddlex-config-json", 1, true, check_settings},
