@@ -2,6 +2,7 @@
  * what would make it fit; the cards for the later stages of the same model. */
 #include "command.h"
 
+#include "deploy_options.h"
 #include "job_options.h"
 #include "market.h"
 #include "model_arg.h"
@@ -9,11 +10,12 @@
 #include "size_extras.h"
 
 #include "report/report.h"
-#include "search/search.h"
+#include "search/phases.h"
 
 typedef struct plan_options {
     tv_model_options model;
     tv_job job;
+    tv_deploy_options deploy;
     tv_machine_options machine;
     tv_money_options money;
     tv_any_options any;
@@ -22,6 +24,7 @@ typedef struct plan_options {
 static const tv_option_group groups[] = {
     {N_("Model"), tv_model_rows, TV_MODEL_ROWS, offsetof(plan_options, model)},
     {N_("Job"), tv_job_rows, TV_JOB_ROWS, offsetof(plan_options, job)},
+    {N_("After training"), tv_deploy_rows, TV_DEPLOY_ROWS, offsetof(plan_options, deploy)},
     {N_("Machine"), tv_machine_rows, TV_MACHINE_ROWS, offsetof(plan_options, machine)},
     {N_("Money"), tv_money_rows, TV_MONEY_ROWS, offsetof(plan_options, money)},
     {N_("Any command"), tv_any_rows, TV_ANY_ROWS, offsetof(plan_options, any)},
@@ -43,6 +46,10 @@ typedef struct plan_run {
     tv_size_extras extras;
     tv_stage_pick stages[3];
     size_t n_stages;
+    tv_card_list serve_cards; /* --serve-gpu, or those of --gpu */
+    tv_deploy deploy;
+    tv_life_plan *phases; /* NULL: nothing comes after */
+    tv_formats_view formats;
 } plan_run;
 
 static tv_goal goal_of(tv_aim aim)
@@ -146,6 +153,123 @@ static void warn_overspend(plan_run *p)
                 tv_arg_str("currency", high->currency));
 }
 
+/* ---- phases ---- */
+
+/* A job that names an engine but no target is built into that engine. */
+static tv_deploy deploy_of(const plan_run *p, bool trains)
+{
+    tv_deploy d = p->o->deploy.deploy;
+    if (d.target == TV_TARGET_UNSAID && !trains)
+        d.target = tv_life_target_of(p->o->job.engine);
+    return d;
+}
+
+static const tv_err *serving_cards(plan_run *p)
+{
+    p->serve_cards = p->cards;
+    if (!p->o->deploy.serve_gpu.n)
+        return NULL;
+    tv_machine_options machine = p->o->machine;
+    machine.gpu = p->o->deploy.serve_gpu;
+    tv_market market = p->market;
+    market.machine = &machine;
+    return tv_market_cards(&market, &p->serve_cards);
+}
+
+static bool states_phases(const plan_run *p)
+{
+    return p->o->deploy.phase.n > 0;
+}
+
+static bool resolved_trains(const plan_run *p, const tv_plan *plan)
+{
+    if (plan->n_choices)
+        return tv_job_trains(&plan->choices[0].job);
+    const tv_task task = p->o->job.task;
+    return tv_job_trains(&p->o->job) || (task == TV_TASK_DEFAULT && !p->model->generates);
+}
+
+static tv_search serve_search(plan_run *p, const tv_job *job)
+{
+    tv_search search = search_of(p, job);
+    search.devices = p->serve_cards.v;
+    search.n_devices = p->serve_cards.n;
+    search.deadline_s = 0; /* the limits are the training run's */
+    search.budget = 0;
+    return search;
+}
+
+static const tv_err *later_phases(plan_run *p, const tv_plan *plan)
+{
+    const bool trains = resolved_trains(p, plan);
+    p->deploy = deploy_of(p, trains);
+    TV_TRY(serving_cards(p));
+    const bool named = p->deploy.target != TV_TARGET_UNSAID && p->deploy.target != TV_TARGET_NONE;
+    if (!named && !states_phases(p) && !p->o->deploy.serve_gpu.n)
+        return NULL;
+    tv_job *job = tv_new(p->r->a, tv_job, 1);
+    *job = tv_life_serve_job(&p->o->job, &p->deploy);
+    const tv_search first = search_of(p, &p->o->job), serve = serve_search(p, job);
+    tv_life_query q = {.first = &first, .ranked = plan, .serve = &serve, .deploy = &p->deploy};
+    TV_TRY(tv_deploy_stated(p->r->a, &p->o->deploy, q.stated_bytes));
+    p->phases = tv_new(p->r->a, tv_life_plan, 1);
+    tv_search_life(p->r->a, p->scratch, &q, p->phases);
+    return NULL;
+}
+
+/* Nobody said what comes after training: what an engine would need, and the question. */
+static void ask_for_target(plan_run *p, const tv_plan *plan)
+{
+    if (!plan->n_choices || p->phases || p->deploy.target == TV_TARGET_NONE ||
+        !tv_job_trains(&plan->choices[0].job))
+        return;
+    const tv_choice *best = &plan->choices[0];
+    const bool paddle = best->job.framework == TV_PADDLE;
+    tv_case c;
+    if (tv_predict_case(p->r->a, p->model, &best->job, &best->machine, p->dataset, &c))
+        return;
+    const tv_deploy d = {.target = paddle ? TV_TARGET_PADDLE_TENSORRT : TV_TARGET_TENSORRT,
+                         .max_batch = p->o->deploy.deploy.max_batch};
+    tv_life_plan life;
+    tv_search_life_of(p->r->a, p->scratch, &c, &best->estimate.memory, &d, &life);
+    for (size_t i = 0; i < life.n_stages; i++) {
+        const tv_life_need *n = &life.stages[i].need;
+        if (n->phase != TV_LIFE_BUILD)
+            continue;
+        *tv_push(p->r->a, &p->extras.remarks) =
+            TV_TEXT(p->r->a, "phases.ask",
+                    paddle ? N_("is paddle.jit.to_static or TensorRT planned? Exporting and "
+                                "building need memory of their own: a TensorRT build {build} on "
+                                "the card and {host} of main memory. Say --deploy "
+                                "paddle-inference, paddle-tensorrt, onnx or none")
+                           : N_("is an export or an engine planned? Exporting and building need "
+                                "memory of their own: a TensorRT build {build} on the card and "
+                                "{host} of main memory. Say --deploy tensorrt, onnx, torch-export, "
+                                "compile or none"),
+                    tv_arg_num("build", TV_ARG_MEMORY, n->device_bytes.v),
+                    tv_arg_num("host", TV_ARG_MEMORY, n->host_bytes.v));
+    }
+}
+
+/* What the number formats would do on the card that does not hold the job, else on the best. */
+static void number_formats(plan_run *p, const tv_plan *plan)
+{
+    const tv_choice *best = plan->n_choices && !plan->remedies_for ? &plan->choices[0] : NULL;
+    if (resolved_trains(p, plan))
+        return;
+    const tv_device *d = best ? best->machine.device : plan->remedies_for;
+    const uint32_t gpus = best ? best->machine.gpus : 1;
+    tv_machine *machine = tv_new(p->r->a, tv_machine, 1);
+    tv_case *c = tv_new(p->r->a, tv_case, 1);
+    const tv_job *job = best ? &best->job : &p->o->job;
+    if (!d || tv_market_machine(&p->market, p->r->a, d, gpus, p->o->machine.nodes, machine) ||
+        tv_predict_case(p->r->a, p->model, job, machine, p->dataset, c))
+        return;
+    tv_format_effect *rows = tv_new(p->r->a, tv_format_effect, TV_LIFE_FORMATS);
+    p->formats = (tv_formats_view){.device = d, .v = rows, .per_token = c->decode != NULL};
+    p->formats.n = tv_life_formats(p->r->a, p->scratch, c, rows);
+}
+
 /* ---- extras ---- */
 
 /* The guides' rules beside the best choice, or beside the need when nothing holds the job. */
@@ -178,6 +302,8 @@ static void show(const plan_run *p, const tv_plan *plan)
         .remarks = p->extras.remarks.v,
         .n_remarks = p->extras.remarks.n,
         .explain = p->o->any.explain,
+        .phases = p->phases,
+        .formats = p->formats,
     };
     if (p->r->json)
         tv_plan_json(p->r, p->r->out, &view);
@@ -216,6 +342,9 @@ static const tv_err *run(tv_request *r, const void *options, const tv_args *args
     TV_TRY(tv_search_plan(r->a, p.scratch, &search, plan));
     later_stages(&p, plan);
     warn_overspend(&p);
+    TV_TRY(later_phases(&p, plan));
+    ask_for_target(&p, plan);
+    number_formats(&p, plan);
     TV_TRY(thumbs(&p, plan));
     show(&p, plan);
     if (plan->n_choices)

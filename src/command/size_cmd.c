@@ -4,17 +4,19 @@
 
 #include <math.h>
 
+#include "deploy_options.h"
 #include "job_options.h"
 #include "market.h"
 #include "model_arg.h"
 #include "size_extras.h"
 
 #include "report/report.h"
-#include "search/search.h"
+#include "search/phases.h"
 
 typedef struct size_options {
     tv_model_options model;
     tv_job job;
+    tv_deploy_options deploy;
     tv_machine_options machine;
     tv_money_options money;
     tv_any_options any;
@@ -23,6 +25,7 @@ typedef struct size_options {
 static const tv_option_group groups[] = {
     {N_("Model"), tv_model_rows, TV_MODEL_ROWS, offsetof(size_options, model)},
     {N_("Job"), tv_job_rows, TV_JOB_ROWS, offsetof(size_options, job)},
+    {N_("After training"), tv_deploy_rows, TV_DEPLOY_ROWS, offsetof(size_options, deploy)},
     {N_("Machine"), tv_machine_rows, TV_MACHINE_ROWS, offsetof(size_options, machine)},
     {N_("Money"), tv_money_rows, TV_MONEY_ROWS, offsetof(size_options, money)},
     {N_("Any command"), tv_any_rows, TV_ANY_ROWS, offsetof(size_options, any)},
@@ -41,12 +44,46 @@ typedef struct size_run {
     const tv_model *model;
     const tv_dataset *dataset;
     tv_size_extras extras;
+    tv_life_plan *phases; /* NULL: none but the job's own */
+    bool phases_short;    /* a phase of --deploy does not surely fit some card */
+    tv_formats_view formats;
 } size_run;
 
 static uint32_t gpus_of(const size_options *o)
 {
     return o->machine.gpus ? o->machine.gpus : 1;
 }
+
+/* ---- phases ---- */
+
+/* The phases around the job: those of --deploy, or of the engine that it names. */
+static void phases_on(size_run *s, const tv_case *c, const tv_estimate *e)
+{
+    tv_deploy d = s->o->deploy.deploy;
+    if (d.target == TV_TARGET_UNSAID)
+        d.target = tv_life_target_of(c->job.engine);
+    if (!c->machine->device || d.target == TV_TARGET_UNSAID || d.target == TV_TARGET_NONE)
+        return;
+    s->phases = tv_new(s->r->a, tv_life_plan, 1);
+    tv_search_life_of(s->r->a, s->scratch, c, &e->memory, &d, s->phases);
+    for (size_t i = 0; s->o->deploy.deploy.target && i < s->phases->n_stages; i++)
+        s->phases_short = s->phases_short || s->phases->stages[i].verdict != TV_FITS;
+}
+
+/* Before a larger card is proposed, and where an engine is chosen for speed. */
+static void formats_on(size_run *s, const tv_case *c, const tv_estimate *e)
+{
+    const bool asked =
+        c->job.engine == TV_ENGINE_TENSORRT || c->job.engine == TV_ENGINE_PADDLE_INFERENCE;
+    if (!c->machine->device || (e->memory.verdict == TV_FITS && !asked))
+        return;
+    tv_format_effect *rows = tv_new(s->r->a, tv_format_effect, TV_LIFE_FORMATS);
+    s->formats =
+        (tv_formats_view){.device = c->machine->device, .v = rows, .per_token = c->decode != NULL};
+    s->formats.n = tv_life_formats(s->r->a, s->scratch, c, rows);
+}
+
+/* ---- one card ---- */
 
 /* The estimate of one card: case, parts, the user's own terms, the price. */
 static const tv_err *estimate_on(size_run *s, const tv_device *d, tv_estimate **out)
@@ -68,6 +105,8 @@ static const tv_err *estimate_on(size_run *s, const tv_device *d, tv_estimate **
     TV_TRY(tv_size_restate(s->r, &s->o->any, c, *out, &s->extras));
     tv_market_price(&s->market, a, *out);
     tv_size_deltas(a, s->scratch, c, *out, &s->extras);
+    phases_on(s, c, *out);
+    formats_on(s, c, *out);
     if (s->o->any.rule_of_thumb)
         tv_size_thumbs(a, c, *out, &s->extras);
     return NULL;
@@ -88,6 +127,8 @@ static tv_size_view view_of(const size_run *s, const tv_estimate *estimate)
         .measured_bytes = s->o->any.measured_bytes,
         .measured_s = s->o->any.measured_step_s,
         .explain = s->o->any.explain,
+        .phases = s->phases,
+        .formats = s->formats,
     };
 }
 
@@ -101,7 +142,7 @@ static void show(const size_run *s, const tv_size_view *view)
 
 static const tv_err *answered(const size_run *s, tv_verdict verdict)
 {
-    if (!s->o->any.require || verdict == TV_FITS)
+    if (!s->o->any.require || (verdict == TV_FITS && !s->phases_short))
         return NULL;
     return TV_FAIL0(s->r->a, TV_NO, "require.no", N_("the job does not surely fit"));
 }

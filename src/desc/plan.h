@@ -3,6 +3,7 @@
 #define TV_PLAN_H
 
 #include "estimate.h"
+#include "life.h"
 
 /* The same card in another count. */
 typedef struct tv_alternative {
@@ -61,5 +62,30 @@ typedef struct tv_plan {
     size_t n_remedies;
     const tv_device *remedies_for; /* the card that they are reckoned on; NULL: none */
 } tv_plan;
+
+/* One phase of the model's life, and what holds it. */
+typedef struct tv_life_stage {
+    tv_life_need need;
+    bool stated;             /* the user's own figure */
+    const tv_device *card;   /* what it is reckoned on */
+    uint32_t gpus;           /* ... and how many of them */
+    tv_verdict verdict;      /* there */
+    const tv_device *chosen; /* the card for this phase when each has its own; NULL: none */
+    uint32_t chosen_gpus;
+} tv_life_stage;
+
+/* Every phase, the most demanding one, and the cards: one for all, or one for each. */
+typedef struct tv_life_plan {
+    tv_target target;
+    const tv_life_stage *stages;
+    size_t n_stages;
+    size_t worst; /* among stages */
+    tv_fact requirement_bytes;
+    const tv_device *one; /* the best card that holds every phase; NULL: none does */
+    uint32_t one_gpus;
+    const tv_choice *serve; /* the choice for serving; NULL: none, or not asked */
+    const tv_text *notes;
+    size_t n_notes;
+} tv_life_plan;
 
 #endif

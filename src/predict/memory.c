@@ -31,6 +31,8 @@ static const tv_text *peak_words(tv_arena *a, const tv_case *c, const tv_walk *w
 
 static tv_pool_kind pool_of(const tv_case *c)
 {
+    if (c->job.engine == TV_ENGINE_TENSORRT)
+        return TV_POOL_NONE; /* an execution context is one block, laid out at build time */
     return c->job.framework == TV_PADDLE ? TV_POOL_PADDLE : TV_POOL_TORCH;
 }
 

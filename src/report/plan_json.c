@@ -148,6 +148,9 @@ static void put_stages(tv_json_out *w, const tv_plan_view *view)
         else
             tv_json_put_null(w);
     }
+    tv_json_life_stage(w, view->phases, TV_LIFE_EXPORT);
+    tv_json_life_stage(w, view->phases, TV_LIFE_BUILD);
+    tv_json_life_stage(w, view->phases, TV_LIFE_SERVE);
     tv_json_end(w, '}');
 }
 
@@ -185,6 +188,9 @@ void tv_plan_json(const tv_request *req, tv_buf *b, const tv_plan_view *view)
     tv_json_end(&w, ']');
     put_rejected(&w, req->lang, plan);
     put_stages(&w, view);
+    tv_json_phases(&w, req->lang, view->phases);
+    if (view->formats.n)
+        tv_json_formats(&w, req->lang, &view->formats);
     tv_json_remedies(&w, req->lang, plan->remedies, plan->n_remedies);
     if (view->n_thumbs)
         tv_json_thumbs(&w, req->lang, view->thumbs, view->n_thumbs);

@@ -367,6 +367,8 @@ void tv_plan_text(const tv_request *req, tv_buf *b, const tv_plan_view *view)
     if (best)
         tv_page_cost(&page, &best->estimate.cost);
     put_stages(&page, view);
+    tv_page_phases(&page, view->phases, view->explain);
+    tv_page_formats(&page, &view->formats);
     tv_page_remedies(&page, plan->remedies, plan->n_remedies,
                      plan->remedies_for ? plan->remedies_for->name : (tv_str){0});
     put_rejected(&page, plan, view->explain);

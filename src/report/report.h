@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "desc/dataset.h"
 #include "desc/estimate.h"
+#include "desc/life.h"
 #include "desc/model.h"
 #include "desc/plan.h"
 #include "desc/request.h"
@@ -36,6 +37,14 @@ typedef struct tv_thumb {
     tv_text why;
 } tv_thumb;
 
+/* What each number format would do to a job that serves, on one card. */
+typedef struct tv_formats_view {
+    const tv_device *device;
+    const tv_format_effect *v;
+    size_t n;
+    bool per_token; /* a step makes one token of each sequence, not a whole pass */
+} tv_formats_view;
+
 /* One configuration as `size` shows it. */
 typedef struct tv_size_view {
     const tv_estimate *estimate;
@@ -54,6 +63,8 @@ typedef struct tv_size_view {
     size_t n_remarks;
     double measured_bytes, measured_s; /* what the user saw; 0 not said */
     bool explain;
+    const tv_life_plan *phases; /* NULL: not asked */
+    tv_formats_view formats;
 } tv_size_view;
 
 /* The best choice of one stage of a project; NULL: none or not asked. */
@@ -74,6 +85,8 @@ typedef struct tv_plan_view {
     size_t n_remarks;
     size_t shown; /* choices on the first screen; 0: a sensible number */
     bool explain;
+    const tv_life_plan *phases; /* NULL: not asked */
+    tv_formats_view formats;
 } tv_plan_view;
 
 /* What a card can do: reference jobs, each weighed on it. */
@@ -104,6 +117,12 @@ void tv_json_thumbs(tv_json_out *w, tv_lang lang, const tv_thumb *v, size_t n);
 void tv_json_remedies(tv_json_out *w, tv_lang lang, const tv_remedy *v, size_t n);
 /* The short form of a plan: which cards hold the job, and why the others do not. */
 void tv_json_cards(tv_json_out *w, tv_lang lang, const tv_plan *plan);
+
+/* "phases": {...}, or null where none were asked. */
+void tv_json_phases(tv_json_out *w, tv_lang lang, const tv_life_plan *p);
+/* The key of a stage and its object, or null. */
+void tv_json_life_stage(tv_json_out *w, const tv_life_plan *p, tv_life phase);
+void tv_json_formats(tv_json_out *w, tv_lang lang, const tv_formats_view *v);
 
 /* Every fact that the estimate rests on or yields. */
 const tv_named_fact *tv_report_facts(tv_arena *a, const tv_estimate *est, size_t *n);
@@ -176,5 +195,8 @@ void tv_page_cost(const tv_page *page, const tv_cost *c);
 void tv_page_remedies(const tv_page *page, const tv_remedy *v, size_t n, tv_str card);
 void tv_page_thumbs(const tv_page *page, const tv_thumb *v, size_t n);
 void tv_page_cards(const tv_page *page, const tv_plan *plan);
+/* all: with what each phase is made of. */
+void tv_page_phases(const tv_page *page, const tv_life_plan *p, bool all);
+void tv_page_formats(const tv_page *page, const tv_formats_view *v);
 
 #endif

@@ -470,6 +470,10 @@ void tv_size_json(const tv_request *req, tv_buf *b, const tv_size_view *view)
     if (view->n_members)
         put_group(&w, view);
     put_deltas(&w, req->lang, view);
+    if (view->phases)
+        tv_json_phases(&w, req->lang, view->phases);
+    if (view->formats.n)
+        tv_json_formats(&w, req->lang, &view->formats);
     tv_json_remedies(&w, req->lang, view->remedies, view->n_remedies);
     if (view->n_thumbs)
         tv_json_thumbs(&w, req->lang, view->thumbs, view->n_thumbs);

@@ -652,6 +652,8 @@ void tv_size_text(const tv_request *req, tv_buf *b, const tv_size_view *view)
     put_ledger(&page, &est->memory);
     put_time(&page, est);
     tv_page_cost(&page, &est->cost);
+    tv_page_phases(&page, view->phases, view->explain);
+    tv_page_formats(&page, &view->formats);
     tv_page_remedies(&page, view->remedies, view->n_remedies, (tv_str){0});
     if (view->cards)
         tv_page_cards(&page, view->cards);
