@@ -248,3 +248,28 @@ size_t tv_life_formats(tv_arena *a, tv_arena *scratch, const tv_case *c, tv_form
         effect(a, scratch, c, formats[i], &rows[i]);
     return TV_LIFE_FORMATS;
 }
+
+/* ---- what is predicted anyway ---- */
+
+void tv_predict_run(const tv_memory *m, tv_life phase, tv_life_need *out)
+{
+    *out = (tv_life_need){
+        .phase = phase,
+        .device_bytes = {.v = m->total_bytes,
+                         .lo = m->low_bytes,
+                         .hi = m->high_bytes,
+                         .origin = TV_COMPUTED,
+                         .source = TV_S("Memory")},
+    };
+}
+
+tv_verdict tv_life_verdict(const tv_life_need *n, double capacity_bytes)
+{
+    if (!tv_known(n->device_bytes))
+        return TV_FITS;
+    if (!(capacity_bytes > 0))
+        return TV_VERDICT_UNKNOWN;
+    if (n->device_bytes.hi <= capacity_bytes)
+        return TV_FITS;
+    return n->device_bytes.lo <= capacity_bytes ? TV_TIGHT : TV_NO_FIT;
+}
