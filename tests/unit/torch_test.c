@@ -97,9 +97,83 @@ static void collected_checkpoints_hold_their_facts(void **state)
     assert_true(n_rows >= 50);
 }
 
+/* ---- what the generator wrote ---- */
+
+static void same_dims(tv_str path, const tv_tensor *t, const tv_json *want)
+{
+    if (!tv_str_eq(t->name, want->key) || t->rank != want->n)
+        fail_msg("%.*s: \"%.*s\" of rank %u", TV_FMT(path), TV_FMT(t->name), t->rank);
+    for (uint32_t i = 0; i < t->rank; i++)
+        assert_int_equal(t->dims[i], tv_json_u64(tv_json_at(want, i)).v);
+}
+
+static void same_extras(tv_str path, const tv_source *s, const tv_json *want)
+{
+    if (s->n_extras != want->n)
+        fail_msg("%.*s: %zu extras", TV_FMT(path), s->n_extras);
+    for (size_t i = 0; i < want->n; i++) {
+        const tv_source_extra *x = &s->extras[i];
+        assert_true(tv_str_eq(x->name, want->items[i].key));
+        assert_true((double)x->n_tensors == want->items[i].items[0].number);
+        assert_true(x->elements == want->items[i].items[1].number);
+        assert_true(x->bytes == want->items[i].items[2].number);
+    }
+}
+
+static bool warns(const tv_source *s, tv_str id)
+{
+    for (size_t i = 0; i < s->n_warnings; i++)
+        if (tv_str_eq(tv_str_of(s->warnings[i].id), id))
+            return true;
+    return false;
+}
+
+static void same_source(tv_str path, const tv_source *s, const tv_json *row)
+{
+    const tv_json *names = tv_json_get(row, "names");
+    const double bytes = tv_json_num(tv_json_get(row, "bytes"), -1);
+    const tv_str warning = test_member(row, "warning");
+    size_t shares = 0;
+    if (s->n_tensors != names->n || s->tensor_bytes != bytes)
+        fail_msg("%.*s: %zu tensors, %g bytes", TV_FMT(path), s->n_tensors, s->tensor_bytes);
+    /* JSON keeps the generator's order, which is by name */
+    for (size_t i = 0; i < names->n; i++) {
+        same_dims(path, &s->tensors[i], &names->items[i]);
+        shares += s->tensors[i].shares;
+    }
+    assert_true(s->storage_bytes == tv_json_num(tv_json_get(row, "storage"), bytes));
+    assert_true((double)shares == tv_json_num(tv_json_get(row, "shares"), 0));
+    same_extras(path, s, tv_json_get(row, "extras"));
+    if (warning.n ? !warns(s, warning) : s->n_warnings > 0)
+        fail_msg("%.*s: %s", TV_FMT(path), s->n_warnings ? s->warnings[0].id : "no warning");
+}
+
+static void check_written(tv_arena *a, const tv_json *row)
+{
+    const tv_str path = tv_str_join(a, TV_S(FIXTURES), test_member(row, "path"));
+    const tv_str id = test_member(row, "id");
+    const tv_source *s = NULL;
+    const tv_err *e = tv_read_model(a, path, &s);
+    if (!id.n) {
+        assert_ok(a, e);
+        same_source(path, s, row);
+        return;
+    }
+    if (!e || !tv_str_eq(tv_str_of(e->what.id), id))
+        fail_msg("%.*s: %s", TV_FMT(path), e ? e->what.id : "no error");
+    assert_true(e->file.n > 0);
+}
+
+static void written_checkpoints_read_back(void **state)
+{
+    (void)state;
+    print_message("checkpoints: %zu\n", test_lines(FIXTURES "torch.jsonl", check_written));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(written_checkpoints_read_back),
         cmocka_unit_test(collected_checkpoints_hold_their_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
