@@ -220,6 +220,7 @@ typedef struct tv_graph {
     double params;            /* sum over weights with repetition */
     double trainable_params;
     double frozen_buffers_bytes; /* running statistics, rotary tables */
+    double guessed_share; /* of the forward traffic: what rests on guesses (unknown operators) */
 } tv_graph;
 
 /* How often each block kind stands in the order. counts has n_blocks entries. */
