@@ -216,7 +216,7 @@ tv_lanes tv_lanes_of(tv_arena *a, const tv_case *c, const tv_graph *g, double ba
         sum.backward_s += b->backward_s * b->count;
     }
     const double total_s = sum.forward_s + sum.backward_s;
-    sum.sigma = sigma_of(&w, total_s);
+    sum.sigma = hypot(sigma_of(&w, total_s), g->guessed_share);
     sum.tier = tier_of(&w, total_s);
     return sum;
 }
