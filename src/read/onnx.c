@@ -273,7 +273,8 @@ static const tv_err *read_program(tv_onnx *o, tv_wire w)
 
 static bool is_wire_error(const tv_err *e)
 {
-    return tv_str_starts(tv_str_of(e->what.id), TV_S("wire."));
+    const tv_str id = tv_str_of(e->what.id);
+    return tv_str_starts(id, TV_S("wire.")) && !tv_str_is(id, "wire.too-deep");
 }
 
 /* An error of the encoding means that the file is cut or something else altogether. */

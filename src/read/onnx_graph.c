@@ -248,19 +248,11 @@ static const tv_err *order(tv_onnx *o, const tv_scope *scope, uint64_t at, tv_bo
     return NULL;
 }
 
-static const tv_err *too_deep(tv_onnx *o, uint64_t at)
-{
-    return tv_fail_at(o->g->a, TV_LIMIT,
-                      TV_TEXT0("onnx.too-deep", N_("graphs are nested too deeply")), o->path, at);
-}
-
 const tv_err *tv_onnx_graph(tv_onnx *o, tv_wire w, tv_scope *parent, const tv_body **out)
 {
     graph_fields g = {0};
     tv_scope scope = {.parent = parent, .depth = parent ? parent->depth + 1 : 0};
     const uint64_t at = (uint64_t)(w.p - w.base);
-    if (scope.depth > TV_LIMIT_PROGRAM_DEPTH)
-        return too_deep(o, at);
     TV_TRY(gather_fields(o, w, &g));
     tv_body *body = tv_new(o->g->a, tv_body, 1);
     body->name = g.name;
