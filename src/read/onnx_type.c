@@ -112,6 +112,8 @@ static const tv_err *read_shape(tv_onnx *o, tv_wire w, tv_value *v)
         TV_TRY(tv_wire_enter(&w, &f, &inner));
         TV_TRY(read_dim(inner, tv_push(o->g->a, &dims)));
     }
+    if (dims.n > TV_LIMIT_RANK) /* nothing that runs it could hold the shape */
+        return NULL;
     v->shaped = true;
     v->rank = (uint32_t)dims.n;
     v->dims = dims.v;
