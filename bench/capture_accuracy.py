@@ -12,6 +12,7 @@ transformers; no GPU and no network.
 
 import argparse
 import contextlib
+import faulthandler
 import json
 import os
 import subprocess
@@ -81,6 +82,19 @@ def measure(model, precision, work):
     if os.path.exists(result) and os.path.exists(path):
         with open(result, encoding="utf-8") as f:
             return path, json.load(f)
+    call = [sys.executable, "-W", "ignore", __file__, "--work", work, "--trivet", "-", "--one",
+            model.name, precision]
+    try:
+        subprocess.run(call, timeout=400, check=False, stderr=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return path, {"name": model.name, "precision": precision, "error": "no end in time"}
+    with open(result, encoding="utf-8") as f:
+        return path, json.load(f)
+
+
+def measure_here(model, precision, work):
+    stem = "%s.%s" % (model.name.replace("/", "-"), precision)
+    path, result = os.path.join(work, stem + ".json"), os.path.join(work, stem + ".oracle")
     row = {"name": model.name, "precision": precision}
     try:
         row["capture"] = capture(model, precision, path)
@@ -90,7 +104,6 @@ def measure(model, precision, work):
         row["trace"] = traceback.format_exc()
     with open(result, "w", encoding="utf-8") as f:
         json.dump(row, f)
-    return path, row
 
 
 def reckon(trivet, path, row):
@@ -137,11 +150,18 @@ def main():
     parser.add_argument("--amp", action="store_true", help="the subset under autocast as well")
     parser.add_argument("--measure", action="store_true", help="fill DIR and stop")
     parser.add_argument("--write", help="document whose section is written anew")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     os.makedirs(options.work, exist_ok=True)
     from capture_models import everything, held_out
     rows = []
+    if options.one:
+        faulthandler.dump_traceback_later(200, exit=True)
+        for model in everything():
+            if model.name == options.one[0]:
+                measure_here(model, options.one[1], options.work)
+        return
     for i, model in enumerate(everything()):
         if options.only and options.only not in model.name:
             continue

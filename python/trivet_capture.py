@@ -16,11 +16,13 @@ docs/formats.md, section "Captures".
 
 import argparse
 import contextlib
+import functools
 import importlib
 import json
 import logging
 import os
 import sys
+import warnings
 
 SCHEMA = "trivet.capture/1"
 SYMBOL = "B"
@@ -428,8 +430,11 @@ class TorchRecorder:
         return t
 
     def node_of_last(self):
+        """The autograd node of the last operator; None where there is none, or where it must not be
+        asked for: a view that was written to makes its node anew when asked, under a lock that the
+        question may already hold."""
         for t in self.last_tensors:
-            if t.requires_grad and t.grad_fn is not None:
+            if t.requires_grad and not t._is_view() and t.grad_fn is not None:
                 return t.grad_fn
         return None
 
@@ -437,7 +442,8 @@ class TorchRecorder:
         """How many results of the last operator its node keeps at most; None: everything in the
         gap is its (a function written in Python)."""
         if node is None:
-            return 0
+            written = self.last.name.split(".")[-2].endswith("_")
+            return 1 if written and any(t._is_view() for t in self.last_tensors) else 0
         key = (node.name(), self.last.name)
         if key not in self.results_kept:
             names = set(dir(node))
@@ -656,6 +662,21 @@ def torch_sdpa_mode(torch, recorder, wanted):
 # ---- autocast without a GPU ----
 
 
+def torch_autocast_state(torch):
+    if hasattr(torch, "get_autocast_dtype"):
+        return torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    return torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
+
+
+def torch_set_autocast(torch, state):
+    if hasattr(torch, "get_autocast_dtype"):
+        torch.set_autocast_enabled("cuda", state[0])
+        torch.set_autocast_dtype("cuda", state[1])
+    else:
+        torch.set_autocast_enabled(state[0])
+        torch.set_autocast_gpu_dtype(state[1])
+
+
 @contextlib.contextmanager
 def torch_autocast(torch, dtype, device):
     """torch.autocast("cuda") switches itself off where no GPU is there. What it would set is set
@@ -671,11 +692,10 @@ def torch_autocast(torch, dtype, device):
         common.amp_definitely_not_available = lambda: False
     old_bf16 = getattr(torch.cuda, "is_bf16_supported", None)
     torch.cuda.is_bf16_supported = lambda *a, **k: True
-    was, was_type = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
+    was = torch_autocast_state(torch)
     try:
         if dtype is not None:
-            torch.set_autocast_enabled(True)
-            torch.set_autocast_gpu_dtype(dtype)
+            torch_set_autocast(torch, (True, dtype))
             torch.set_autocast_cache_enabled(True)
             torch.autocast_increment_nesting()
         yield
@@ -683,8 +703,7 @@ def torch_autocast(torch, dtype, device):
         if dtype is not None:
             if torch.autocast_decrement_nesting() == 0:
                 torch.clear_autocast_cache()
-            torch.set_autocast_enabled(was)
-            torch.set_autocast_gpu_dtype(was_type)
+            torch_set_autocast(torch, was)
         if old is not None:
             common.amp_definitely_not_available = old
         if old_bf16 is not None:
@@ -876,6 +895,7 @@ class TorchCapture:
         self.args = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
         self.kwargs = kwargs or {}
         self.mode = mode
+        self.stated = mode is not None
         self.fake = None
         if self.version < (1, 13):
             raise CaptureError("PyTorch %s is too old: 1.13 is needed" % torch.__version__)
@@ -1066,11 +1086,12 @@ class TorchCapture:
         self.root_module = self.root(asked != "real")
         self.root_module.train(self.train)
         logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
+        warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")
         try:
             with self.around():
                 got = self.once(notes)
         except Exception as e:  # meta kernels are missing, sizes depend on data
-            if asked == "real" or is_ours(e):
+            if asked == "real" or self.stated or is_ours(e):
                 raise
             reason = str(e).split("\n")[0][:200] or type(e).__name__
             got = self.real_instead(asked, reason, notes)
@@ -1109,6 +1130,19 @@ class TorchCapture:
 # ---------------------------------------------------------------------------------------------
 
 
+def is_paddle(module, inputs):
+    """Whether the module or its inputs are Paddle's; a function's own module decides else."""
+    paddle = sys.modules.get("paddle")
+    if paddle is None:
+        return False
+    if isinstance(module, type):
+        return issubclass(module, paddle.nn.Layer)
+    if isinstance(module, paddle.nn.Layer):
+        return True
+    kinds = (paddle.Tensor, paddle.static.InputSpec)
+    return bool(tree_leaves(inputs, kinds)) or "torch" not in sys.modules
+
+
 def capture(module, sample_inputs, path, kwargs=None, loss=None, train=True, autocast=None,
             device="cuda", tensors=None, sdpa="auto"):
     """Writes the capture of module(*sample_inputs, **kwargs) to path ("-": standard output).
@@ -1127,5 +1161,121 @@ def capture(module, sample_inputs, path, kwargs=None, loss=None, train=True, aut
     return got.go(path)
 
 
+# ---- the command line ----
+
+EXAMPLES = """examples:
+  trivet_capture.py torchvision.models:resnet50 --input 1x3x224x224 -o resnet50.json
+  trivet_capture.py nets.py:make --input ids=1x512:int64 --input mask=1x512:bool -o net.json
+  trivet size resnet50.json --batch 64 --precision amp-bf16
+"""
+
+
+def parse_arguments(words):
+    p = argparse.ArgumentParser(prog="trivet_capture.py", description=__doc__.split("\n")[0],
+                                epilog=EXAMPLES,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("module", metavar="MODULE:NAME",
+                   help="a module, its class, or a function that makes it; MODULE is imported, or "
+                        "a file that ends in .py")
+    p.add_argument("--input", action="append", default=[], metavar="[NAME=]DxDxD[:TYPE]",
+                   help="shape and type (float32 unless stated) of an input, in order; with a name "
+                        "it is handed over by it")
+    p.add_argument("--kwarg", action="append", default=[], metavar="NAME=VALUE",
+                   help="a further argument of the forward call; VALUE is JSON or text")
+    p.add_argument("--make", action="append", default=[], metavar="NAME=VALUE",
+                   help="an argument of the function that makes the module")
+    p.add_argument("--loss", metavar="MODULE:NAME", help="function from the output to the loss")
+    p.add_argument("--eval", action="store_true", help="inference: nothing is kept for backward")
+    p.add_argument("--autocast", choices=["bf16", "fp16"], help="under torch.autocast")
+    p.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    p.add_argument("--tensors", choices=["fake", "meta", "real"])
+    p.add_argument("--sdpa", choices=["auto", "flash", "efficient", "math"], default="auto")
+    p.add_argument("--framework", choices=["torch", "paddle"], default="torch")
+    p.add_argument("-o", "--output", default="model.json", help="file to write; -: standard output")
+    return p.parse_args(words)
+
+
+def named(text, what):
+    """The object that MODULE:NAME means."""
+    module, colon, name = text.partition(":")
+    if not colon or not name:
+        raise CaptureError("%s is MODULE:NAME, not %s" % (what, text))
+    if module.endswith(".py"):
+        sys.path.insert(0, os.path.dirname(os.path.abspath(module)))
+        module = os.path.basename(module)[:-3]
+    else:
+        sys.path.insert(0, os.getcwd())
+    at = importlib.import_module(module)
+    for part in name.split("."):
+        if not hasattr(at, part):
+            raise CaptureError("%s has no %s" % (module, name))
+        at = getattr(at, part)
+    return at
+
+
+def pair(text):
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CaptureError("NAME=VALUE is wanted, not %s" % text)
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def shape_and_type(text):
+    """("ids", [1, 512], "int64") of "ids=1x512:int64"."""
+    name, equals, rest = text.partition("=")
+    if not equals:
+        name, rest = "", text
+    dims, _, kind = rest.partition(":")
+    try:
+        shape = [int(d) for d in dims.split("x")] if dims else []
+    except ValueError:
+        shape = [-1]
+    if any(d < 0 for d in shape):
+        raise CaptureError("a shape is 1x3x224x224, not %s" % dims)
+    return name, shape, kind or "float32"
+
+
+def empty_tensor(framework, shape, kind):
+    if framework == "paddle":
+        import paddle
+        return paddle.static.InputSpec(shape, kind)
+    import torch
+    dtype = getattr(torch, kind, None)
+    if not isinstance(dtype, torch.dtype):
+        raise CaptureError("PyTorch has no type %s" % kind)
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def main(words=None):
+    o = parse_arguments(words)
+    try:
+        module = named(o.module, "the module")
+        made = dict(pair(m) for m in o.make)
+        if callable(module) and made:
+            module = functools.partial(module, **made)
+        inputs, kwargs = [], dict(pair(k) for k in o.kwarg)
+        for spec in o.input:
+            name, shape, kind = shape_and_type(spec)
+            t = empty_tensor(o.framework, shape, kind)
+            if name:
+                kwargs[name] = t
+            else:
+                inputs.append(t)
+        loss = named(o.loss, "the loss") if o.loss else None
+        head, record = capture(module, inputs, o.output, kwargs, loss, not o.eval, o.autocast,
+                               o.device, o.tensors, o.sdpa)
+    except (CaptureError, ImportError) as e:
+        print("trivet_capture: %s" % e, file=sys.stderr)
+        return 2
+    for n in record.notes:
+        print("trivet_capture: %s" % n, file=sys.stderr)
+    if o.output != "-":
+        print("%s: %d operators of %s" % (o.output, len(record.ops), head["name"]))
+    return 0
+
+
 if __name__ == "__main__":
-    raise SystemExit("not yet")
+    sys.exit(main())
