@@ -813,11 +813,16 @@ class TorchStage:
                 for key, t in list(table.items()):
                     if isinstance(t, torch.Tensor):
                         self.swap(table, key, t)
-                    elif isinstance(t, (list, tuple, dict)) and table is module.__dict__ and \
-                            not key.startswith("_") and tree_leaves(t, torch.Tensor):
+                    elif table is module.__dict__ and self.holds_tensors(key, t):
                         self.changed.append((table, key, t))
                         table[key] = tree_map(self.other, t, torch.Tensor)
         return self
+
+    def holds_tensors(self, key, x):
+        """A list or dict of tensors that the module keeps (flat weights, caches)."""
+        if key in ("_parameters", "_buffers", "_modules") or "hook" in key:
+            return False
+        return isinstance(x, (list, tuple, dict)) and bool(tree_leaves(x, self.torch.Tensor))
 
     def other(self, t):
         one = {"t": t}
