@@ -53,7 +53,11 @@ const tv_err *tv_rule_norm(tv_running *r, const tv_norm_call *call, uint32_t x, 
         width_of(r, weight, width_of(r, bias, normal_width(call, &v->shape, channels)));
     s.u.norm.affine = weight != TV_NO_VALUE;
     s.u.norm.bias = bias != TV_NO_VALUE;
-    tv_run_push(r, &s, (uint32_t[]){x, weight, bias}, 3, y, 1);
+    uint32_t in[5] = {x, weight, bias, TV_NO_VALUE, TV_NO_VALUE};
+    size_t n_statistics = call->n_statistics < 2 ? call->n_statistics : 2;
+    for (size_t i = 0; i < n_statistics; i++)
+        in[3 + i] = call->statistics[i];
+    tv_run_push(r, &s, in, 3 + n_statistics, y, 1);
     return NULL;
 }
 

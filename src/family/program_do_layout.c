@@ -153,7 +153,7 @@ const tv_err *tv_rule_flatten(tv_running *r, uint32_t x, int64_t first, int64_t 
         return bad_axis(r, from);
     for (uint32_t i = 0; i < from->rank; i++) {
         if (i > a && i <= b)
-            shape.d[a] *= from->d[i];
+            shape.d[a] = tv_shape_times(shape.d[a], from->d[i]);
         else
             shape.d[shape.rank++] = from->d[i];
     }

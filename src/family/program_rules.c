@@ -1,8 +1,15 @@
 /* The tables of rules, and finding an operator's rule. */
+#include "program_onnx.h"
 #include "program_running.h"
 
-/* The last row of each dialect's file: `extern const tv_rule_table tv_rules_NAME;` and its line. */
+/* The last row of each dialect's files, and its line here. */
 const tv_rule_table *const tv_rule_tables[] = {
+    &tv_rules_onnx_flow,
+    &tv_rules_onnx_index,
+    &tv_rules_onnx_layout,
+    &tv_rules_onnx_math,
+    &tv_rules_onnx_net,
+    &tv_rules_onnx_window,
     NULL,
 };
 

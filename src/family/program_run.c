@@ -174,13 +174,30 @@ static bool stated_shape(tv_running *r, const tv_value *v, tv_shape *s)
 {
     if (!v->shaped || v->rank > TV_LIMIT_RANK)
         return false;
-    s->rank = v->rank;
+    tv_shape shape = {.rank = v->rank};
     for (uint32_t i = 0; i < v->rank; i++) {
-        s->d[i] = tv_run_dim(r, &v->dims[i]);
-        if (s->d[i] < 0)
+        shape.d[i] = tv_run_dim(r, &v->dims[i]);
+        if (shape.d[i] < 0)
             return false;
     }
+    *s = shape;
     return true;
+}
+
+bool tv_run_stated(tv_running *r, const tv_node *n, size_t i, tv_shape *shape)
+{
+    uint32_t v = tv_node_out(n, i);
+    return v < r->p->n_values && stated_shape(r, &r->p->values[v], shape);
+}
+
+uint32_t tv_run_make_guess(tv_running *r, const tv_node *n, size_t i, tv_dtype dtype,
+                           const tv_shape *most)
+{
+    tv_shape shape = *most;
+    tv_run_stated(r, n, i, &shape);
+    uint32_t v = tv_run_make(r, dtype, &shape);
+    tv_run_guess(r, v);
+    return v;
 }
 
 static void note_unknown(tv_running *r, const tv_node *n)

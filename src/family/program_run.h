@@ -399,6 +399,13 @@ int64_t tv_run_dim(tv_running *r, const tv_dim *d);
  * worked out. 0 when absent. */
 size_t tv_run_attr_ints(tv_running *r, const tv_node *n, const char *name, const int64_t **v);
 
+/* The shape that the program itself states for an output, at this run's sizes. */
+bool tv_run_stated(tv_running *r, const tv_node *n, size_t i, tv_shape *shape);
+/* A value for an output whose shape depends on data: as the program states, else `most`. It counts
+ * as guessed. */
+uint32_t tv_run_make_guess(tv_running *r, const tv_node *n, size_t i, tv_dtype dtype,
+                           const tv_shape *most);
+
 /* ---- a rule writes ---- */
 
 /* A new value. Nothing points to it yet. */
@@ -542,6 +549,9 @@ typedef struct tv_norm_call {
     int64_t groups;     /* kind GROUP */
     uint32_t axis;      /* LAYER and RMS: first axis of the normalised part */
     bool channels_last; /* BATCH and GROUP: channels are the last axis */
+    /* running mean and variance: in[3] and in[4] of the step */
+    const uint32_t *statistics;
+    size_t n_statistics;
 } tv_norm_call;
 /* weight and bias may be missing. The result has x's shape and type. */
 const tv_err *tv_rule_norm(tv_running *r, const tv_norm_call *call, uint32_t x, uint32_t weight,

@@ -18,6 +18,12 @@ int64_t tv_shape_count(const tv_shape *s)
     return n;
 }
 
+int64_t tv_shape_times(int64_t x, int64_t y)
+{
+    int64_t z = 0;
+    return __builtin_mul_overflow(x, y, &z) || z > INT64_MAX / 2 ? INT64_MAX / 2 : z;
+}
+
 bool tv_shape_same(const tv_shape *x, const tv_shape *y)
 {
     if (x->rank != y->rank)

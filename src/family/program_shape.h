@@ -7,6 +7,8 @@
 
 /* Elements as an integer; -1: no rank of its own, or beyond 2^62. */
 int64_t tv_shape_count(const tv_shape *s);
+/* The product, at most 2^62. */
+int64_t tv_shape_times(int64_t x, int64_t y);
 bool tv_shape_same(const tv_shape *x, const tv_shape *y);
 tv_shape tv_shape_of(uint32_t rank, const int64_t *d);
 bool tv_shape_push(tv_shape *s, int64_t d); /* false: the rank is at its limit */
