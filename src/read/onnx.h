@@ -144,7 +144,7 @@ void tv_onnx_stepped(tv_onnx *o, uint64_t bytes);
 void tv_onnx_count_row(tv_onnx *o, tv_str name, tv_onnx_rows which);
 
 /* --- onnx_type.c --- */
-tv_dtype tv_onnx_dtype(int64_t number);
+tv_dtype tv_onnx_element(int64_t number);
 /* "FLOAT", "INT4" ...; "type 31" where there is no name. */
 tv_str tv_onnx_type_name(tv_onnx *o, int64_t number);
 tv_str tv_onnx_type_of(tv_onnx *o, const tv_value *v);

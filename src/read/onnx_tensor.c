@@ -75,7 +75,7 @@ static const tv_err *read_head_field(tv_onnx *o, const tv_wire *w, const tv_wire
     case field_type:
         TV_TRY(tv_wire_i32(w, f, &v));
         t->type = v;
-        t->dtype = tv_onnx_dtype(v);
+        t->dtype = tv_onnx_element(v);
         return NULL;
     case field_name:
         return tv_wire_str(w, f, &t->name);

@@ -40,7 +40,7 @@ static const type_row types[] = {
 };
 enum { n_types = sizeof types / sizeof *types };
 
-tv_dtype tv_onnx_dtype(int64_t number)
+tv_dtype tv_onnx_element(int64_t number)
 {
     return number >= 0 && number < n_types ? types[number].dtype : TV_DTYPE_UNKNOWN;
 }
@@ -68,7 +68,7 @@ tv_str tv_onnx_type_of(tv_onnx *o, const tv_value *v)
 
 static void set_type(tv_onnx *o, tv_value *v, int64_t number)
 {
-    v->dtype = tv_onnx_dtype(number);
+    v->dtype = tv_onnx_element(number);
     if (v->dtype == TV_DTYPE_UNKNOWN)
         v->dtype_text = tv_onnx_type_name(o, number);
 }
