@@ -66,9 +66,8 @@ static void tracing_parts(tv_parts *p, tv_arena *scratch, const tv_case *serve, 
     tv_part_add(p, N_("weights"), false, tv_between(0, source_bytes, source_bytes));
     tv_part_add(p, N_("one pass over an example"), false,
                 tv_between(0, traces ? run.moving * wide : 0, run.moving * wide));
-    tv_part_note(p,
-                 TV_TEXT0("export.device", N_("on the card only where the module is there; "
-                                              "module.cpu() before exporting needs none of it")));
+    tv_part_note(p, TV_TEXT0("export.device", N_("exporting takes room on the card only where the "
+                                                 "model is there: on the CPU it takes none")));
 }
 
 static void export_notes(tv_parts *p, tv_target target, double source_bytes)
