@@ -3,7 +3,7 @@
 
 #include "program_running.h"
 
-tv_dtype tv_onnx_dtype(int64_t number)
+tv_dtype tv_opset_dtype(int64_t number)
 {
     /* onnx.proto3, TensorProto.DataType, IR version 13 */
     static const tv_dtype types[] = {
@@ -19,8 +19,8 @@ tv_dtype tv_onnx_dtype(int64_t number)
     return known ? types[number] : TV_DTYPE_UNKNOWN;
 }
 
-const int64_t *tv_onnx_ints(tv_running *r, const tv_node *n, const char *attr, size_t operand,
-                            size_t *count, bool *known)
+const int64_t *tv_opset_ints(tv_running *r, const tv_node *n, const char *attr, size_t operand,
+                             size_t *count, bool *known)
 {
     const int64_t *v = NULL;
     *known = true;
@@ -40,13 +40,13 @@ const int64_t *tv_onnx_ints(tv_running *r, const tv_node *n, const char *attr, s
     return *known ? out : NULL;
 }
 
-const tv_err *tv_onnx_done(tv_running *r, const tv_node *n, uint32_t y)
+const tv_err *tv_opset_done(tv_running *r, const tv_node *n, uint32_t y)
 {
     tv_run_out(r, n, 0, y);
     return NULL;
 }
 
-const uint32_t *tv_onnx_operands(tv_running *r, const tv_node *n)
+const uint32_t *tv_opset_operands(tv_running *r, const tv_node *n)
 {
     uint32_t *in = tv_new(tv_run_arena(r), uint32_t, n->n_inputs + 1);
     for (size_t i = 0; i < n->n_inputs; i++)
@@ -54,18 +54,18 @@ const uint32_t *tv_onnx_operands(tv_running *r, const tv_node *n)
     return in;
 }
 
-const tv_err *tv_onnx_guess(tv_running *r, const tv_node *n, const tv_dtype *dtypes,
-                            const tv_shape *most, size_t n_out)
+const tv_err *tv_opset_guess(tv_running *r, const tv_node *n, const tv_dtype *dtypes,
+                             const tv_shape *most, size_t n_out)
 {
     uint32_t *out = tv_new(tv_run_arena(r), uint32_t, n_out + 1);
     for (size_t i = 0; i < n_out; i++) {
         out[i] = tv_run_make_guess(r, n, i, dtypes[i], &most[i]);
         tv_run_out(r, n, i, out[i]);
     }
-    return tv_rule_route(r, tv_onnx_operands(r, n), n->n_inputs, out, n_out);
+    return tv_rule_route(r, tv_opset_operands(r, n), n->n_inputs, out, n_out);
 }
 
-bool tv_onnx_is(tv_str s, const char *word)
+bool tv_opset_is(tv_str s, const char *word)
 {
     return tv_str_is(s, word);
 }
@@ -76,7 +76,7 @@ static void copy_ints(int64_t *to, const int64_t *from, size_t n)
         to[i] = from[i];
 }
 
-tv_window tv_onnx_window(const tv_node *n)
+tv_window tv_opset_window(const tv_node *n)
 {
     tv_window w = {0};
     const int64_t *v = NULL;
@@ -91,10 +91,10 @@ tv_window tv_onnx_window(const tv_node *n)
     if (count)
         copy_ints(w.after, v + count / 2, count / 2);
     tv_str mode = tv_node_string(n, "auto_pad");
-    w.mode = tv_onnx_is(mode, "SAME_UPPER")   ? TV_PAD_SAME_UPPER
-             : tv_onnx_is(mode, "SAME_LOWER") ? TV_PAD_SAME_LOWER
-             : tv_onnx_is(mode, "VALID")      ? TV_PAD_VALID
-                                              : TV_PAD_STATED;
+    w.mode = tv_opset_is(mode, "SAME_UPPER")   ? TV_PAD_SAME_UPPER
+             : tv_opset_is(mode, "SAME_LOWER") ? TV_PAD_SAME_LOWER
+             : tv_opset_is(mode, "VALID")      ? TV_PAD_VALID
+                                               : TV_PAD_STATED;
     w.ceil = tv_node_int(n, "ceil_mode", 0) != 0;
     return w;
 }

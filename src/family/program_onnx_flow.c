@@ -27,7 +27,7 @@ static const tv_err *constant(tv_running *r, const tv_node *n, const tv_rule *ru
         const tv_attr *a = &n->attrs[i];
         double number = a->kind == TV_ATTR_FLOAT ? a->u.f : (double)a->u.i;
         if (a->kind == TV_ATTR_VALUE)
-            return tv_onnx_done(r, n, tv_run_of(r, a->u.value));
+            return tv_opset_done(r, n, tv_run_of(r, a->u.value));
         if (a->kind == TV_ATTR_INT || a->kind == TV_ATTR_FLOAT)
             y = numbers(r, a->kind == TV_ATTR_INT ? TV_I64 : TV_F32, 1, &number, true);
         else if (a->kind == TV_ATTR_INTS || a->kind == TV_ATTR_FLOATS)
@@ -41,7 +41,7 @@ static const tv_err *constant(tv_running *r, const tv_node *n, const tv_rule *ru
     }
     TV_TRY(tv_run_need(r, y));
     tv_run_constant(r, y);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *constant_of_shape(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -54,14 +54,14 @@ static const tv_err *constant_of_shape(tv_running *r, const tv_node *n, const tv
     TV_TRY(tv_run_need(r, in));
     size_t count = 0;
     bool known = true;
-    const int64_t *d = tv_onnx_ints(r, n, NULL, 0, &count, &known);
+    const int64_t *d = tv_opset_ints(r, n, NULL, 0, &count, &known);
     if (!known || count > TV_LIMIT_RANK)
-        return tv_onnx_guess(r, n, &dtype, &(tv_shape){0}, 1);
+        return tv_opset_guess(r, n, &dtype, &(tv_shape){0}, 1);
     tv_shape shape = tv_shape_of((uint32_t)count, d);
     uint32_t y = tv_rule_full(r, dtype, &shape, tv_run_scalar(r, given, 0));
     if (tv_run_at(r, in)->constant)
         tv_run_constant(r, y);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* Caffe2's fills, in old files. */
@@ -73,7 +73,7 @@ static const tv_err *given_fill(tv_running *r, const tv_node *n, const tv_rule *
     tv_shape shape = tv_shape_of(count < TV_LIMIT_RANK ? (uint32_t)count : TV_LIMIT_RANK, d);
     uint32_t y = tv_run_make(r, TV_F32, &shape);
     tv_run_constant(r, y);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *range(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -87,14 +87,14 @@ static const tv_err *range(tv_running *r, const tv_node *n, const tv_rule *rule)
     double count = ceil((limit - start) / delta);
     tv_dtype dtype = tv_run_at(r, first)->dtype;
     if (!isfinite(count))
-        return tv_onnx_guess(r, n, &dtype, &(tv_shape){.rank = 1, .d = {1}}, 1);
+        return tv_opset_guess(r, n, &dtype, &(tv_shape){.rank = 1, .d = {1}}, 1);
     uint32_t y = tv_rule_range(r, dtype, start, delta, count);
     bool constant = true;
     for (size_t i = 0; i < 3; i++)
         constant = constant && tv_run_at(r, tv_run_in(r, n, i))->constant;
     if (constant)
         tv_run_constant(r, y);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *eye_like(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -102,10 +102,10 @@ static const tv_err *eye_like(tv_running *r, const tv_node *n, const tv_rule *ru
     (void)rule;
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
-    tv_dtype dtype = tv_onnx_dtype(tv_node_int(n, "dtype", 0));
+    tv_dtype dtype = tv_opset_dtype(tv_node_int(n, "dtype", 0));
     uint32_t y = tv_run_make(r, dtype ? dtype : tv_run_at(r, x)->dtype, tv_run_shape(r, x));
     tv_run_push(r, &(tv_step){.kind = TV_STEP_COPY}, NULL, 0, &y, 1);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- random numbers ---- */
@@ -115,7 +115,7 @@ static const tv_err *random_of(tv_running *r, const tv_node *n, const tv_shape *
 {
     uint32_t y = tv_run_make(r, dtype, shape);
     tv_run_push(r, &(tv_step){.kind = TV_STEP_COPY}, NULL, 0, &y, 1);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *random_shape(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -124,7 +124,7 @@ static const tv_err *random_shape(tv_running *r, const tv_node *n, const tv_rule
     const int64_t *d = NULL;
     size_t count = tv_node_ints(n, "shape", &d);
     tv_shape shape = tv_shape_of(count < TV_LIMIT_RANK ? (uint32_t)count : TV_LIMIT_RANK, d);
-    return random_of(r, n, &shape, tv_onnx_dtype(tv_node_int(n, "dtype", 1)));
+    return random_of(r, n, &shape, tv_opset_dtype(tv_node_int(n, "dtype", 1)));
 }
 
 static const tv_err *random_like(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -132,7 +132,7 @@ static const tv_err *random_like(tv_running *r, const tv_node *n, const tv_rule 
     (void)rule;
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
-    tv_dtype dtype = tv_onnx_dtype(tv_node_int(n, "dtype", 0));
+    tv_dtype dtype = tv_opset_dtype(tv_node_int(n, "dtype", 0));
     return random_of(r, n, tv_run_shape(r, x), dtype ? dtype : tv_run_at(r, x)->dtype);
 }
 
@@ -144,9 +144,9 @@ static const tv_err *multinomial(tv_running *r, const tv_node *n, const tv_rule 
     const tv_shape *s = tv_run_shape(r, x);
     tv_shape shape =
         tv_shape_of(2, (int64_t[]){s->rank ? s->d[0] : 1, tv_node_int(n, "sample_size", 1)});
-    uint32_t y = tv_run_make(r, tv_onnx_dtype(tv_node_int(n, "dtype", 6)), &shape);
+    uint32_t y = tv_run_make(r, tv_opset_dtype(tv_node_int(n, "dtype", 6)), &shape);
     TV_TRY(tv_rule_route(r, &x, 1, &y, 1));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- branches and loops ---- */
@@ -300,12 +300,12 @@ static const tv_err *scan(tv_running *r, const tv_node *n, const tv_rule *rule)
 static const tv_err *sequence(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     (void)rule;
-    const uint32_t *items = tv_onnx_operands(r, n);
+    const uint32_t *items = tv_opset_operands(r, n);
     for (size_t i = 0; i < n->n_inputs; i++)
         TV_TRY(tv_run_need(r, items[i]));
     tv_dtype dtype =
-        n->n_inputs ? tv_run_at(r, items[0])->dtype : tv_onnx_dtype(tv_node_int(n, "dtype", 1));
-    return tv_onnx_done(r, n, tv_run_make_list(r, dtype, items, n->n_inputs));
+        n->n_inputs ? tv_run_at(r, items[0])->dtype : tv_opset_dtype(tv_node_int(n, "dtype", 1));
+    return tv_opset_done(r, n, tv_run_make_list(r, dtype, items, n->n_inputs));
 }
 
 static const tv_err *need_list(tv_running *r, uint32_t x)
@@ -341,7 +341,7 @@ static const tv_err *sequence_at(tv_running *r, const tv_node *n, const tv_rule 
         y = tv_run_make(r, tv_run_at(r, y)->dtype, tv_run_shape(r, y));
         tv_run_guess(r, y);
     }
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *sequence_insert(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -358,7 +358,7 @@ static const tv_err *sequence_insert(tv_running *r, const tv_node *n, const tv_r
     uint32_t *items = tv_new(tv_run_arena(r), uint32_t, v->n_items + 1);
     for (size_t i = 0; i <= v->n_items; i++)
         items[i] = i == at ? x : v->items[i > at ? i - 1 : i];
-    return tv_onnx_done(r, n, tv_run_make_list(r, tv_run_at(r, x)->dtype, items, v->n_items + 1));
+    return tv_opset_done(r, n, tv_run_make_list(r, tv_run_at(r, x)->dtype, items, v->n_items + 1));
 }
 
 static const tv_err *sequence_erase(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -374,7 +374,7 @@ static const tv_err *sequence_erase(tv_running *r, const tv_node *n, const tv_ru
     for (size_t i = 0; i < v->n_items; i++)
         if (i != at)
             items[count++] = v->items[i];
-    return tv_onnx_done(r, n, tv_run_make_list(r, v->dtype, items, count));
+    return tv_opset_done(r, n, tv_run_make_list(r, v->dtype, items, count));
 }
 
 static const tv_err *sequence_length(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -383,7 +383,7 @@ static const tv_err *sequence_length(tv_running *r, const tv_node *n, const tv_r
     uint32_t list = tv_run_in(r, n, 0);
     TV_TRY(need_list(r, list));
     double count = (double)tv_run_at(r, list)->n_items;
-    return tv_onnx_done(r, n, numbers(r, TV_I64, 1, &count, true));
+    return tv_opset_done(r, n, numbers(r, TV_I64, 1, &count, true));
 }
 
 /* Parts of a stated size (or of 1); an axis of size 1 may vanish. */
@@ -404,7 +404,7 @@ static const tv_err *split_to_sequence(tv_running *r, const tv_node *n, const tv
     bool keeps = sizes != TV_NO_VALUE || tv_node_int(n, "keepdims", 1);
     size_t count = 0;
     bool known = true;
-    const int64_t *parts = listed ? tv_onnx_ints(r, n, NULL, 1, &count, &known) : NULL;
+    const int64_t *parts = listed ? tv_opset_ints(r, n, NULL, 1, &count, &known) : NULL;
     if (!parts) {
         int64_t size = v->shape.d[at];
         int64_t n_parts = (size + each - 1) / each;
@@ -419,7 +419,7 @@ static const tv_err *split_to_sequence(tv_running *r, const tv_node *n, const tv
     TV_TRY(tv_rule_split(r, axis, parts, count, true, x, items));
     for (size_t i = 0; i < count && !keeps; i++)
         TV_TRY(tv_rule_squeeze(r, items[i], &axis, 1, &items[i]));
-    return tv_onnx_done(r, n, tv_run_make_list(r, v->dtype, items, count));
+    return tv_opset_done(r, n, tv_run_make_list(r, v->dtype, items, count));
 }
 
 static const tv_err *concat_from_sequence(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -434,7 +434,7 @@ static const tv_err *concat_from_sequence(tv_running *r, const tv_node *n, const
         return tv_run_unknown(r, n);
     TV_TRY(tv_node_int(n, "new_axis", 0) ? tv_rule_stack(r, axis, v->items, v->n_items, &y)
                                          : tv_rule_concat(r, axis, v->items, v->n_items, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* The body once, for all elements together. */
@@ -470,14 +470,14 @@ static const tv_err *optional(tv_running *r, const tv_node *n, const tv_rule *ru
 {
     (void)rule;
     uint32_t x = tv_run_in(r, n, 0);
-    return x == TV_NO_VALUE ? tv_run_unknown(r, n) : tv_onnx_done(r, n, x);
+    return x == TV_NO_VALUE ? tv_run_unknown(r, n) : tv_opset_done(r, n, x);
 }
 
 static const tv_err *has_element(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     (void)rule;
     double yes = tv_run_in(r, n, 0) != TV_NO_VALUE;
-    return tv_onnx_done(r, n, numbers(r, TV_BOOL, 1, &yes, true));
+    return tv_opset_done(r, n, numbers(r, TV_BOOL, 1, &yes, true));
 }
 
 static const tv_rule rules[] = {

@@ -5,8 +5,8 @@ static const tv_err *route_to(tv_running *r, const tv_node *n, tv_dtype dtype,
                               const tv_shape *shape)
 {
     uint32_t y = tv_run_make(r, dtype, shape);
-    TV_TRY(tv_rule_route(r, tv_onnx_operands(r, n), n->n_inputs, &y, 1));
-    return tv_onnx_done(r, n, y);
+    TV_TRY(tv_rule_route(r, tv_opset_operands(r, n), n->n_inputs, &y, 1));
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *gather(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -15,7 +15,7 @@ static const tv_err *gather(tv_running *r, const tv_node *n, const tv_rule *rule
     uint32_t y = TV_NO_VALUE;
     TV_TRY(
         tv_rule_gather(r, tv_node_int(n, "axis", 0), tv_run_in(r, n, 0), tv_run_in(r, n, 1), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* The result has the indices' shape. */
@@ -87,7 +87,7 @@ static const tv_err *compress(tv_running *r, const tv_node *n, const tv_rule *ru
         shape.d[at] = some;
         return route_to(r, n, tv_run_at(r, x)->dtype, &shape);
     }
-    return tv_onnx_guess(r, n, &tv_run_at(r, x)->dtype, &shape, 1);
+    return tv_opset_guess(r, n, &tv_run_at(r, x)->dtype, &shape, 1);
 }
 
 static const tv_err *non_zero(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -103,7 +103,7 @@ static const tv_err *non_zero(tv_running *r, const tv_node *n, const tv_rule *ru
         some += data[i] != 0;
     tv_shape shape = tv_shape_of(2, (int64_t[]){s->rank ? s->rank : 1, data ? some : count});
     if (!data)
-        return tv_onnx_guess(r, n, (tv_dtype[]){TV_I64}, &shape, 1);
+        return tv_opset_guess(r, n, (tv_dtype[]){TV_I64}, &shape, 1);
     uint32_t y = tv_run_make(r, TV_I64, &shape);
     /* The places of a short vector's non-zero elements are shape arithmetic too. */
     if (s->rank <= 1 && some <= (int64_t)TV_LIMIT_PROGRAM_CONST_ELEMENTS) {
@@ -115,7 +115,7 @@ static const tv_err *non_zero(tv_running *r, const tv_node *n, const tv_rule *ru
         tv_run_set_data(r, y, places);
     }
     TV_TRY(tv_rule_route(r, &x, 1, &y, 1));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *unique(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -132,9 +132,9 @@ static const tv_err *unique(tv_running *r, const tv_node *n, const tv_rule *rule
         return tv_run_fail_shapes(r, "program.axes", N_("an axis is not one of {x}"), &shape, NULL);
     tv_shape line = tv_shape_of(1, &shape.d[at]);
     tv_dtype dtype = tv_run_at(r, x)->dtype;
-    return tv_onnx_guess(r, n, (tv_dtype[]){dtype, TV_I64, TV_I64, TV_I64},
-                         (tv_shape[]){shape, line, line, line},
-                         n->n_outputs < 4 ? n->n_outputs : 4);
+    return tv_opset_guess(r, n, (tv_dtype[]){dtype, TV_I64, TV_I64, TV_I64},
+                          (tv_shape[]){shape, line, line, line},
+                          n->n_outputs < 4 ? n->n_outputs : 4);
 }
 
 /* As many boxes as may be chosen, for each image and class. */
@@ -152,7 +152,7 @@ static const tv_err *nms(tv_running *r, const tv_node *n, const tv_rule *rule)
     most = most < (double)s->d[2] ? most : (double)s->d[2];
     double rows = most * (double)s->d[0] * (double)s->d[1];
     tv_shape shape = tv_shape_of(2, (int64_t[]){rows < 1e12 ? (int64_t)rows : 0, 3});
-    return tv_onnx_guess(r, n, (tv_dtype[]){TV_I64}, &shape, 1);
+    return tv_opset_guess(r, n, (tv_dtype[]){TV_I64}, &shape, 1);
 }
 
 static const tv_err *top_k(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -168,12 +168,12 @@ static const tv_err *top_k(tv_running *r, const tv_node *n, const tv_rule *rule)
     double k = tv_run_scalar(r, tv_run_in(r, n, 1), (double)tv_node_int(n, "k", -1));
     tv_dtype types[] = {tv_run_at(r, x)->dtype, TV_I64};
     if (k < 0)
-        return tv_onnx_guess(r, n, types, (tv_shape[]){shape, shape}, 2);
+        return tv_opset_guess(r, n, types, (tv_shape[]){shape, shape}, 2);
     shape.d[at] = k < (double)all ? (int64_t)k : all;
     uint32_t y[] = {tv_run_make(r, types[0], &shape), tv_run_make(r, types[1], &shape)};
-    TV_TRY(tv_rule_route(r, tv_onnx_operands(r, n), n->n_inputs, y, 2));
+    TV_TRY(tv_rule_route(r, tv_opset_operands(r, n), n->n_inputs, y, 2));
     tv_run_out(r, n, 1, y[1]);
-    return tv_onnx_done(r, n, y[0]);
+    return tv_opset_done(r, n, y[0]);
 }
 
 static const tv_err *one_hot(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -193,10 +193,10 @@ static const tv_err *one_hot(tv_running *r, const tv_node *n, const tv_rule *rul
     shape.d[at] = depth >= 0 && depth < 1e12 ? (int64_t)depth : 1;
     tv_dtype dtype = tv_run_at(r, values)->dtype;
     if (depth < 0)
-        return tv_onnx_guess(r, n, &dtype, &shape, 1);
+        return tv_opset_guess(r, n, &dtype, &shape, 1);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_copy(r, dtype, &shape, &ids, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_rule rules[] = {

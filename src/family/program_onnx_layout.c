@@ -4,7 +4,7 @@
 
 static const tv_err *guess_like(tv_running *r, const tv_node *n, uint32_t x)
 {
-    return tv_onnx_guess(r, n, &tv_run_at(r, x)->dtype, tv_run_shape(r, x), 1);
+    return tv_opset_guess(r, n, &tv_run_at(r, x)->dtype, tv_run_shape(r, x), 1);
 }
 
 /* ---- the same elements ---- */
@@ -16,12 +16,12 @@ static const tv_err *reshape(tv_running *r, const tv_node *n, const tv_rule *rul
     bool known = true;
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
-    const int64_t *target = tv_onnx_ints(r, n, "shape", 1, &count, &known);
+    const int64_t *target = tv_opset_ints(r, n, "shape", 1, &count, &known);
     if (!known)
         return guess_like(r, n, x);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_reshape(r, x, target, count, !tv_node_int(n, "allowzero", 0), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* Two axes: what is before `axis`, and the rest. */
@@ -41,7 +41,7 @@ static const tv_err *flatten(tv_running *r, const tv_node *n, const tv_rule *rul
     }
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_view(r, x, &shape, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *squeeze(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -50,13 +50,13 @@ static const tv_err *squeeze(tv_running *r, const tv_node *n, const tv_rule *rul
     bool known = true;
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
-    const int64_t *axes = tv_onnx_ints(r, n, "axes", 1, &count, &known);
+    const int64_t *axes = tv_opset_ints(r, n, "axes", 1, &count, &known);
     if (!known)
         return guess_like(r, n, x);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(rule->arg ? tv_rule_unsqueeze(r, x, axes, count, &y)
                      : tv_rule_squeeze(r, x, axes, count, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *expand_dims(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -65,7 +65,7 @@ static const tv_err *expand_dims(tv_running *r, const tv_node *n, const tv_rule 
     int64_t axis = (int64_t)tv_run_scalar(r, tv_run_in(r, n, 1), 0);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_unsqueeze(r, tv_run_in(r, n, 0), &axis, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *transpose(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -75,7 +75,7 @@ static const tv_err *transpose(tv_running *r, const tv_node *n, const tv_rule *r
     size_t count = tv_node_ints(n, "perm", &order);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_transpose(r, tv_run_in(r, n, 0), count ? order : NULL, count, false, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- parts and joins ---- */
@@ -84,8 +84,8 @@ static const tv_err *concat(tv_running *r, const tv_node *n, const tv_rule *rule
 {
     (void)rule;
     uint32_t y = TV_NO_VALUE;
-    TV_TRY(tv_rule_concat(r, tv_node_int(n, "axis", 1), tv_onnx_operands(r, n), n->n_inputs, &y));
-    return tv_onnx_done(r, n, y);
+    TV_TRY(tv_rule_concat(r, tv_node_int(n, "axis", 1), tv_opset_operands(r, n), n->n_inputs, &y));
+    return tv_opset_done(r, n, y);
 }
 
 /* Equal parts; the last one is smaller where the axis does not divide. */
@@ -110,7 +110,7 @@ static const tv_err *split(tv_running *r, const tv_node *n, const tv_rule *rule)
     size_t count = 0;
     bool known = true;
     uint32_t at = 0;
-    const int64_t *parts = tv_onnx_ints(r, n, "split", 1, &count, &known);
+    const int64_t *parts = tv_opset_ints(r, n, "split", 1, &count, &known);
     if (!tv_shape_axis(axis, s->rank, &at))
         return tv_run_fail_shapes(r, "program.axes", N_("an axis is not one of {x}"), s, NULL);
     if (!known || !count || count != n->n_outputs) {
@@ -137,10 +137,10 @@ static slice_lists slices_of(tv_running *r, const tv_node *n)
 {
     slice_lists l = {0};
     bool known[4];
-    l.starts = tv_onnx_ints(r, n, "starts", 1, &l.n, &known[0]);
-    l.ends = tv_onnx_ints(r, n, "ends", 2, &l.n_ends, &known[1]);
-    l.axes = tv_onnx_ints(r, n, "axes", 3, &l.n_axes, &known[2]);
-    l.steps = tv_onnx_ints(r, n, NULL, 4, &l.n_steps, &known[3]);
+    l.starts = tv_opset_ints(r, n, "starts", 1, &l.n, &known[0]);
+    l.ends = tv_opset_ints(r, n, "ends", 2, &l.n_ends, &known[1]);
+    l.axes = tv_opset_ints(r, n, "axes", 3, &l.n_axes, &known[2]);
+    l.steps = tv_opset_ints(r, n, NULL, 4, &l.n_steps, &known[3]);
     l.known = known[0] && known[1] && known[2] && known[3];
     return l;
 }
@@ -162,7 +162,7 @@ static const tv_err *slice(tv_running *r, const tv_node *n, const tv_rule *rule)
                           l.n_steps ? l.steps[i] : 1};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_slice(r, s, l.n, false, x, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *pad(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -177,8 +177,8 @@ static const tv_err *pad(tv_running *r, const tv_node *n, const tv_rule *rule)
     bool axes_known = true;
     const int64_t *old = NULL;
     size_t n_old = tv_node_ints(n, "paddings", &old); /* operator set 1 */
-    const int64_t *pads = tv_onnx_ints(r, n, "pads", 1, &count, &known);
-    const int64_t *axes = tv_onnx_ints(r, n, NULL, 3, &n_axes, &axes_known);
+    const int64_t *pads = tv_opset_ints(r, n, "pads", 1, &count, &known);
+    const int64_t *axes = tv_opset_ints(r, n, NULL, 3, &n_axes, &axes_known);
     pads = n_old ? old : pads;
     count = n_old ? n_old : count;
     if (!known || !axes_known)
@@ -196,7 +196,7 @@ static const tv_err *pad(tv_running *r, const tv_node *n, const tv_rule *rule)
     }
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_pad(r, before, after, s->rank, x, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *center_crop_pad(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -207,7 +207,7 @@ static const tv_err *center_crop_pad(tv_running *r, const tv_node *n, const tv_r
     tv_shape shape = *tv_run_shape(r, x);
     size_t count = 0;
     bool known = true;
-    const int64_t *sizes = tv_onnx_ints(r, n, NULL, 1, &count, &known);
+    const int64_t *sizes = tv_opset_ints(r, n, NULL, 1, &count, &known);
     const int64_t *axes = NULL;
     size_t n_axes = tv_node_ints(n, "axes", &axes);
     if (!known)
@@ -221,7 +221,7 @@ static const tv_err *center_crop_pad(tv_running *r, const tv_node *n, const tv_r
     }
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &shape, &x, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *tile(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -231,7 +231,7 @@ static const tv_err *tile(tv_running *r, const tv_node *n, const tv_rule *rule)
     TV_TRY(tv_run_need(r, x));
     size_t count = 0;
     bool known = true;
-    const int64_t *repeats = tv_onnx_ints(r, n, NULL, 1, &count, &known);
+    const int64_t *repeats = tv_opset_ints(r, n, NULL, 1, &count, &known);
     if (!known)
         return guess_like(r, n, x);
     int64_t old[TV_LIMIT_RANK];
@@ -247,7 +247,7 @@ static const tv_err *tile(tv_running *r, const tv_node *n, const tv_rule *rule)
     }
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_tile(r, repeats, count, x, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *expand(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -257,12 +257,12 @@ static const tv_err *expand(tv_running *r, const tv_node *n, const tv_rule *rule
     TV_TRY(tv_run_need(r, x));
     size_t count = 0;
     bool known = true;
-    const int64_t *shape = tv_onnx_ints(r, n, NULL, 1, &count, &known);
+    const int64_t *shape = tv_opset_ints(r, n, NULL, 1, &count, &known);
     if (!known)
         return guess_like(r, n, x);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_expand(r, x, shape, count, false, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- blocks and orders ---- */
@@ -284,7 +284,7 @@ static const tv_err *to_depth(tv_running *r, const tv_node *n, const tv_rule *ru
     shape.d[3] = to_space ? shape.d[3] * b : shape.d[3] / b;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &shape, &x, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* One pass over the first operand into a tensor of its shape: reversals, triangles. */
@@ -294,9 +294,9 @@ static const tv_err *copy_like(tv_running *r, const tv_node *n, const tv_rule *r
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
     uint32_t y = TV_NO_VALUE;
-    TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x), tv_onnx_operands(r, n),
+    TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x), tv_opset_operands(r, n),
                         n->n_inputs, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* Columns to an image: [batch, channels·block, positions]. */
@@ -309,8 +309,8 @@ static const tv_err *col2im(tv_running *r, const tv_node *n, const tv_rule *rule
     size_t n_image = 0;
     size_t n_block = 0;
     bool known[2];
-    const int64_t *image = tv_onnx_ints(r, n, NULL, 1, &n_image, &known[0]);
-    const int64_t *block = tv_onnx_ints(r, n, NULL, 2, &n_block, &known[1]);
+    const int64_t *image = tv_opset_ints(r, n, NULL, 1, &n_image, &known[0]);
+    const int64_t *block = tv_opset_ints(r, n, NULL, 2, &n_block, &known[1]);
     int64_t volume = 1;
     for (size_t i = 0; i < n_block; i++)
         if (block[i] <= 0 || __builtin_mul_overflow(volume, block[i], &volume))
@@ -323,7 +323,7 @@ static const tv_err *col2im(tv_running *r, const tv_node *n, const tv_rule *rule
             return guess_like(r, n, x);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &shape, &x, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- shapes as values ---- */
@@ -344,11 +344,11 @@ static const tv_err *shape_of(tv_running *r, const tv_node *n, const tv_rule *ru
     int64_t start = cut_to(tv_node_int(n, "start", 0), rank);
     int64_t end = cut_to(tv_node_int(n, "end", rank), rank);
     if (start == 0 && end == rank)
-        return tv_onnx_done(r, n, all);
+        return tv_opset_done(r, n, all);
     uint32_t y = TV_NO_VALUE;
     tv_slice s = {.axis = 0, .start = start, .end = end};
     TV_TRY(tv_rule_slice(r, &s, 1, true, all, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *size_of(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -357,7 +357,7 @@ static const tv_err *size_of(tv_running *r, const tv_node *n, const tv_rule *rul
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
     double count = tv_shape_elements(tv_run_shape(r, x));
-    return tv_onnx_done(r, n, tv_run_make_data(r, TV_I64, &(tv_shape){0}, &count));
+    return tv_opset_done(r, n, tv_run_make_data(r, TV_I64, &(tv_shape){0}, &count));
 }
 
 static const tv_rule rules[] = {

@@ -9,16 +9,16 @@ static const tv_err *unary(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_fn(r, (tv_fn_call){.fn = (tv_fn)rule->arg}, tv_run_in(r, n, 0), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *gelu(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
-    bool tanh_form = tv_onnx_is(tv_node_string(n, "approximate"), "tanh");
+    bool tanh_form = tv_opset_is(tv_node_string(n, "approximate"), "tanh");
     tv_fn_call call = {.fn = tanh_form ? TV_FN_GELU_TANH : (tv_fn)rule->arg};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_fn(r, call, tv_run_in(r, n, 0), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *identity(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -27,10 +27,10 @@ static const tv_err *identity(tv_running *r, const tv_node *n, const tv_rule *ru
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
     if (tv_run_at(r, x)->list)
-        return tv_onnx_done(r, n, x);
+        return tv_opset_done(r, n, x);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_view(r, x, tv_run_shape(r, x), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static double bound(tv_running *r, const tv_node *n, const char *attr, size_t operand,
@@ -52,7 +52,7 @@ static const tv_err *clip(tv_running *r, const tv_node *n, const tv_rule *rule)
     /* RELU6 has no contents of its own; bounds that depend on data cost the same. */
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_fn(r, call, tv_run_in(r, n, 0), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *cast(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -61,12 +61,12 @@ static const tv_err *cast(tv_running *r, const tv_node *n, const tv_rule *rule)
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
     tv_str word = tv_node_string(n, "to"); /* operator set 1 */
-    tv_dtype to = word.n ? tv_dtype_named(word) : tv_onnx_dtype(tv_node_int(n, "to", 0));
+    tv_dtype to = word.n ? tv_dtype_named(word) : tv_opset_dtype(tv_node_int(n, "to", 0));
     if (word.n && tv_str_eq_nocase(word, TV_S("float")))
         to = TV_F32;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_cast(r, x, to, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *cast_like(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -76,7 +76,7 @@ static const tv_err *cast_like(tv_running *r, const tv_node *n, const tv_rule *r
     TV_TRY(tv_run_need(r, like));
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_cast(r, tv_run_in(r, n, 0), tv_run_at(r, like)->dtype, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- two tensors and more ---- */
@@ -109,7 +109,7 @@ static const tv_err *binary(tv_running *r, const tv_node *n, const tv_rule *rule
         TV_TRY(laid_on(r, n, x, &y));
     uint32_t z = TV_NO_VALUE;
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = (tv_fn2)rule->arg}, x, y, &z));
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 static const tv_err *modulo(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -118,7 +118,7 @@ static const tv_err *modulo(tv_running *r, const tv_node *n, const tv_rule *rule
     tv_fn2_call call = {.fn = tv_node_int(n, "fmod", 0) ? TV_FN2_FMOD : TV_FN2_MOD};
     uint32_t z = TV_NO_VALUE;
     TV_TRY(tv_rule_fn2(r, call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), &z));
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 /* The result has the base's type, whatever the exponent's is. */
@@ -134,17 +134,17 @@ static const tv_err *power(tv_running *r, const tv_node *n, const tv_rule *rule)
     tv_fn2_call call = {.fn = TV_FN2_POW, .dtype = tv_run_at(r, x)->dtype};
     uint32_t z = TV_NO_VALUE;
     TV_TRY(tv_rule_fn2(r, call, x, y, &z));
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 static const tv_err *shift(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     (void)rule;
-    bool left = tv_onnx_is(tv_node_string(n, "direction"), "LEFT");
+    bool left = tv_opset_is(tv_node_string(n, "direction"), "LEFT");
     uint32_t z = TV_NO_VALUE;
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = left ? TV_FN2_SHIFT_LEFT : TV_FN2_SHIFT_RIGHT},
                        tv_run_in(r, n, 0), tv_run_in(r, n, 1), &z));
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 #define MEAN (-1)
@@ -153,9 +153,9 @@ static const tv_err *many(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     bool mean = rule->arg == MEAN;
     uint32_t y = TV_NO_VALUE;
-    TV_TRY(tv_rule_many(r, mean ? TV_FN2_ADD : (tv_fn2)rule->arg, mean, tv_onnx_operands(r, n),
+    TV_TRY(tv_rule_many(r, mean ? TV_FN2_ADD : (tv_fn2)rule->arg, mean, tv_opset_operands(r, n),
                         n->n_inputs, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *where(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -163,7 +163,7 @@ static const tv_err *where(tv_running *r, const tv_node *n, const tv_rule *rule)
     (void)rule;
     uint32_t z = TV_NO_VALUE;
     TV_TRY(tv_rule_where(r, tv_run_in(r, n, 0), tv_run_in(r, n, 1), tv_run_in(r, n, 2), &z));
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 /* ---- along axes ---- */
@@ -172,20 +172,20 @@ static const tv_err *reduce(tv_running *r, const tv_node *n, const tv_rule *rule
 {
     size_t count = 0;
     bool known = true;
-    const int64_t *axes = tv_onnx_ints(r, n, "axes", 1, &count, &known);
+    const int64_t *axes = tv_opset_ints(r, n, "axes", 1, &count, &known);
     tv_reduce_call call = {.kind = (tv_reduce_kind)rule->arg,
                            .keep_axes = tv_node_int(n, "keepdims", 1) != 0};
     uint32_t x = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, x));
     if (!known)
-        return tv_onnx_guess(r, n, &tv_run_at(r, x)->dtype, tv_run_shape(r, x), 1);
+        return tv_opset_guess(r, n, &tv_run_at(r, x)->dtype, tv_run_shape(r, x), 1);
     uint32_t y = TV_NO_VALUE;
     if (!count && tv_node_int(n, "noop_with_empty_axes", 0)) {
         TV_TRY(tv_rule_view(r, x, tv_run_shape(r, x), &y));
-        return tv_onnx_done(r, n, y);
+        return tv_opset_done(r, n, y);
     }
     TV_TRY(tv_rule_reduce(r, call, x, axes, count, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *arg_reduce(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -195,7 +195,7 @@ static const tv_err *arg_reduce(tv_running *r, const tv_node *n, const tv_rule *
                            .keep_axes = tv_node_int(n, "keepdims", 1) != 0};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_reduce(r, call, tv_run_in(r, n, 0), &axis, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *cumulative(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -203,7 +203,7 @@ static const tv_err *cumulative(tv_running *r, const tv_node *n, const tv_rule *
     (void)rule;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_cumulative(r, tv_run_in(r, n, 0), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* Operator sets below 13: axes from `axis` on are one; the shape is the same either way. */
@@ -218,7 +218,7 @@ static const tv_err *softmax(tv_running *r, const tv_node *n, const tv_rule *rul
         axis = -1;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_softmax(r, rule->arg != 0, axis, x, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- products ---- */
@@ -229,7 +229,7 @@ static const tv_err *matmul(tv_running *r, const tv_node *n, const tv_rule *rule
     uint32_t z = TV_NO_VALUE;
     TV_TRY(tv_rule_matmul(r, (tv_matmul_call){0}, tv_run_in(r, n, 0), tv_run_in(r, n, 1),
                           TV_NO_VALUE, &z));
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 /* The old Gemm flattened its first operand. */
@@ -261,7 +261,7 @@ static const tv_err *gemm(tv_running *r, const tv_node *n, const tv_rule *rule)
             return tv_run_fail_shapes(r, "program.gemm", N_("{x} cannot be added to {y}"),
                                       tv_run_shape(r, c), out);
     }
-    return tv_onnx_done(r, n, z);
+    return tv_opset_done(r, n, z);
 }
 
 static const tv_err *einsum(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -269,8 +269,8 @@ static const tv_err *einsum(tv_running *r, const tv_node *n, const tv_rule *rule
     (void)rule;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(
-        tv_rule_einsum(r, tv_node_string(n, "equation"), tv_onnx_operands(r, n), n->n_inputs, &y));
-    return tv_onnx_done(r, n, y);
+        tv_rule_einsum(r, tv_node_string(n, "equation"), tv_opset_operands(r, n), n->n_inputs, &y));
+    return tv_opset_done(r, n, y);
 }
 
 /* Determinants of the last two axes. */
@@ -281,7 +281,7 @@ static const tv_err *determinant(tv_running *r, const tv_node *n, const tv_rule 
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_reduce(r, (tv_reduce_call){.kind = TV_REDUCE_PROD}, tv_run_in(r, n, 0), axes, 2,
                           &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* The same shape and type by a few operations per element: functions that have no row of their
@@ -295,8 +295,8 @@ static const tv_err *same(tv_running *r, const tv_node *n, const tv_rule *rule)
     s.u.unary.fn = TV_FN_SOFTPLUS;
     s.u.unary.keeps = TV_KEEPS_INPUT;
     s.u.unary.flop_per_element = rule->arg;
-    tv_run_push(r, &s, tv_onnx_operands(r, n), n->n_inputs, &y, 1);
-    return tv_onnx_done(r, n, y);
+    tv_run_push(r, &s, tv_opset_operands(r, n), n->n_inputs, &y, 1);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_rule rules[] = {

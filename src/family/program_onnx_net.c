@@ -26,7 +26,7 @@ static const tv_err *batch_norm(tv_running *r, const tv_node *n, const tv_rule *
     int64_t channels = s->rank > 1 ? s->d[1] : 1;
     tv_shape line = tv_shape_of(1, &channels);
     put_statistics(r, n, 1, &line, tv_run_at(r, x)->dtype);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 enum { LAYER, RMS };
@@ -46,7 +46,7 @@ static const tv_err *layer_norm(tv_running *r, const tv_node *n, const tv_rule *
     for (uint32_t i = call.axis; i < rows.rank; i++)
         rows.d[i] = 1;
     put_statistics(r, n, 1, &rows, TV_F32);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *group_norm(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -56,7 +56,7 @@ static const tv_err *group_norm(tv_running *r, const tv_node *n, const tv_rule *
                          .groups = tv_node_int(n, "num_groups", 1)};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_norm(r, &call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), tv_run_in(r, n, 2), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* Norms without parameters over stated axes: as many passes as an RMS norm. */
@@ -70,7 +70,7 @@ static const tv_err *plain_norm(tv_running *r, const tv_node *n, const tv_rule *
         return tv_run_fail_shapes(r, "program.axes", N_("an axis is not one of {x}"), s, NULL);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_norm(r, &call, x, TV_NO_VALUE, TV_NO_VALUE, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *dropout(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -86,7 +86,7 @@ static const tv_err *dropout(tv_running *r, const tv_node *n, const tv_rule *rul
         TV_TRY(tv_rule_view(r, x, tv_run_shape(r, x), &y));
     if (tv_node_out(n, 1) != TV_NO_VALUE)
         tv_run_out(r, n, 1, tv_run_make(r, TV_BOOL, tv_run_shape(r, x)));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- recurrent layers ---- */
@@ -110,7 +110,7 @@ static const tv_err *lay_out(tv_running *r, const tv_node *n, const tv_rnn_call 
     }
     tv_run_out(r, n, 1, h);
     tv_run_out(r, n, 2, c);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *recurrent(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -122,7 +122,7 @@ static const tv_err *recurrent(tv_running *r, const tv_node *n, const tv_rule *r
     tv_rnn_call call = {
         .gates = rule->arg,
         .hidden = (double)hidden,
-        .directions = tv_onnx_is(tv_node_string(n, "direction"), "bidirectional") ? 2 : 1,
+        .directions = tv_opset_is(tv_node_string(n, "direction"), "bidirectional") ? 2 : 1,
         .layers = 1,
         .batch_first = tv_node_int(n, "layout", 0) != 0,
     };
@@ -133,7 +133,7 @@ static const tv_err *recurrent(tv_running *r, const tv_node *n, const tv_rule *r
     uint32_t y = TV_NO_VALUE;
     uint32_t h = TV_NO_VALUE;
     uint32_t c = TV_NO_VALUE;
-    TV_TRY(tv_rule_rnn(r, &call, tv_onnx_operands(r, n), n->n_inputs, &y, &h, &c));
+    TV_TRY(tv_rule_rnn(r, &call, tv_opset_operands(r, n), n->n_inputs, &y, &h, &c));
     return lay_out(r, n, &call, y, h, c);
 }
 
@@ -197,7 +197,7 @@ static const tv_err *attention(tv_running *r, const tv_node *n, const tv_rule *r
     tv_run_out(r, n, 2, in[2]);
     if (tv_node_out(n, 3) != TV_NO_VALUE)
         tv_run_out(r, n, 3, tv_run_make(r, tv_run_at(r, y)->dtype, &scores));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* A rotation of pairs by tables: one pass. */
@@ -210,21 +210,21 @@ static const tv_err *rotary(tv_running *r, const tv_node *n, const tv_rule *rule
     tv_step s = {.kind = TV_STEP_BINARY};
     s.u.binary.fn = TV_FN2_MUL;
     s.u.binary.product = true;
-    tv_run_push(r, &s, tv_onnx_operands(r, n), n->n_inputs, &y, 1);
-    return tv_onnx_done(r, n, y);
+    tv_run_push(r, &s, tv_opset_operands(r, n), n->n_inputs, &y, 1);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- losses ---- */
 
 static const tv_err *loss(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
-    bool reduced = !tv_onnx_is(tv_node_string(n, "reduction"), "none");
+    bool reduced = !tv_opset_is(tv_node_string(n, "reduction"), "none");
     uint32_t x = tv_run_in(r, n, 0);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_loss(r, true, reduced, x, tv_run_in(r, n, 1), &y));
     if (rule->arg && tv_node_out(n, 1) != TV_NO_VALUE)
         tv_run_out(r, n, 1, tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x)));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_rule rules[] = {

@@ -13,7 +13,7 @@ static void copy_ints(int64_t *to, const int64_t *from, size_t n)
 
 static tv_conv_call conv_call(const tv_node *n)
 {
-    return (tv_conv_call){.w = tv_onnx_window(n), .groups = tv_node_int(n, "group", 1)};
+    return (tv_conv_call){.w = tv_opset_window(n), .groups = tv_node_int(n, "group", 1)};
 }
 
 static const tv_err *conv(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -22,7 +22,7 @@ static const tv_err *conv(tv_running *r, const tv_node *n, const tv_rule *rule)
     tv_conv_call call = conv_call(n);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_conv(r, &call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), tv_run_in(r, n, 2), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *conv_integer(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -32,7 +32,7 @@ static const tv_err *conv_integer(tv_running *r, const tv_node *n, const tv_rule
     call.dtype = TV_I32;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_conv(r, &call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), TV_NO_VALUE, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *conv_transpose(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -49,7 +49,7 @@ static const tv_err *conv_transpose(tv_running *r, const tv_node *n, const tv_ru
     copy_ints(call.out_size, v + (count - spatial), spatial);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_conv(r, &call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), tv_run_in(r, n, 2), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* A convolution whose samples are moved by offsets: the products are the same. */
@@ -59,7 +59,7 @@ static const tv_err *deform_conv(tv_running *r, const tv_node *n, const tv_rule 
     tv_conv_call call = conv_call(n);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_conv(r, &call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), tv_run_in(r, n, 3), &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- pools ---- */
@@ -68,14 +68,14 @@ enum { POOL_AVERAGE, POOL_MAX };
 
 static const tv_err *pool(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
-    tv_pool_call call = {.w = tv_onnx_window(n), .max = rule->arg == POOL_MAX};
+    tv_pool_call call = {.w = tv_opset_window(n), .max = rule->arg == POOL_MAX};
     uint32_t y = TV_NO_VALUE;
     uint32_t indices = TV_NO_VALUE;
     bool both = call.max && tv_node_out(n, 1) != TV_NO_VALUE;
     TV_TRY(tv_rule_pool(r, &call, tv_run_in(r, n, 0), &y, both ? &indices : NULL));
     if (both)
         tv_run_out(r, n, 1, indices);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *global_pool(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -83,14 +83,14 @@ static const tv_err *global_pool(tv_running *r, const tv_node *n, const tv_rule 
     tv_pool_call call = {.global = true, .max = rule->arg == POOL_MAX};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_pool(r, &call, tv_run_in(r, n, 0), &y, NULL));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *route_shape(tv_running *r, const tv_node *n, const tv_shape *shape)
 {
     uint32_t y = tv_run_make(r, tv_run_at(r, tv_run_in(r, n, 0))->dtype, shape);
-    TV_TRY(tv_rule_route(r, tv_onnx_operands(r, n), n->n_inputs, &y, 1));
-    return tv_onnx_done(r, n, y);
+    TV_TRY(tv_rule_route(r, tv_opset_operands(r, n), n->n_inputs, &y, 1));
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *max_unpool(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -101,8 +101,8 @@ static const tv_err *max_unpool(tv_running *r, const tv_node *n, const tv_rule *
     tv_shape shape = *tv_run_shape(r, x);
     size_t count = 0;
     bool known = true;
-    const int64_t *sizes = tv_onnx_ints(r, n, NULL, 2, &count, &known);
-    tv_window w = tv_onnx_window(n);
+    const int64_t *sizes = tv_opset_ints(r, n, NULL, 2, &count, &known);
+    tv_window w = tv_opset_window(n);
     for (uint32_t i = 0; i < shape.rank; i++) {
         if (known && count == shape.rank)
             shape.d[i] = sizes[i];
@@ -150,9 +150,9 @@ static const tv_err *grid_sample(tv_running *r, const tv_node *n, const tv_rule 
         shape.d[i] = g->d[i - 1];
     uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, &shape);
     tv_step s = {.kind = TV_STEP_RESIZE};
-    s.u.resize.nearest = tv_onnx_is(tv_node_string(n, "mode"), "nearest");
+    s.u.resize.nearest = tv_opset_is(tv_node_string(n, "mode"), "nearest");
     tv_run_push(r, &s, (uint32_t[]){x, grid}, 2, &y, 1);
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_err *affine_grid(tv_running *r, const tv_node *n, const tv_rule *rule)
@@ -162,16 +162,16 @@ static const tv_err *affine_grid(tv_running *r, const tv_node *n, const tv_rule 
     TV_TRY(tv_run_need(r, theta));
     size_t count = 0;
     bool known = true;
-    const int64_t *size = tv_onnx_ints(r, n, NULL, 1, &count, &known);
+    const int64_t *size = tv_opset_ints(r, n, NULL, 1, &count, &known);
     if (!known || count < 4 || count > 5)
-        return tv_onnx_guess(r, n, &tv_run_at(r, theta)->dtype, tv_run_shape(r, theta), 1);
+        return tv_opset_guess(r, n, &tv_run_at(r, theta)->dtype, tv_run_shape(r, theta), 1);
     tv_shape shape = tv_shape_of(1, size);
     for (size_t i = 2; i < count; i++)
         shape.d[shape.rank++] = size[i];
     shape.d[shape.rank++] = (int64_t)count - 2;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_copy(r, tv_run_at(r, theta)->dtype, &shape, &theta, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 /* ---- sizes ---- */
@@ -214,7 +214,7 @@ static bool read_resizing(tv_running *r, const tv_node *n, bool upsample, resizi
     z->scales = attr_scales(r, n, &z->n);
     if (z->scales)
         return true;
-    z->sizes = upsample ? NULL : tv_onnx_ints(r, n, NULL, 3, &z->n, &known);
+    z->sizes = upsample ? NULL : tv_opset_ints(r, n, NULL, 3, &z->n, &known);
     if (z->n || !known)
         return known;
     z->scales = tv_run_data(r, scales);
@@ -227,7 +227,7 @@ static bool read_resizing(tv_running *r, const tv_node *n, bool upsample, resizi
 /* keep_aspect_ratio_policy: one scale for all axes. */
 static double common_scale(const resizing *z, const tv_shape *s, tv_str policy)
 {
-    bool larger = tv_onnx_is(policy, "not_smaller");
+    bool larger = tv_opset_is(policy, "not_smaller");
     double scale = larger ? 0 : INFINITY;
     for (size_t i = 0; i < z->n; i++) {
         uint32_t at = 0;
@@ -242,7 +242,7 @@ static double common_scale(const resizing *z, const tv_shape *s, tv_str policy)
 static bool resized(const resizing *z, tv_str policy, tv_shape *s)
 {
     bool keeps =
-        z->sizes && (tv_onnx_is(policy, "not_larger") || tv_onnx_is(policy, "not_smaller"));
+        z->sizes && (tv_opset_is(policy, "not_larger") || tv_opset_is(policy, "not_smaller"));
     double common = keeps ? common_scale(z, s, policy) : 1;
     if (z->n > (z->n_axes ? z->n_axes : s->rank))
         return false;
@@ -267,14 +267,14 @@ static const tv_err *resize(tv_running *r, const tv_node *n, const tv_rule *rule
     tv_shape shape = *tv_run_shape(r, x);
     resizing z = {0};
     if (!read_resizing(r, n, rule->arg != 0, &z))
-        return tv_onnx_guess(r, n, &tv_run_at(r, x)->dtype, &shape, 1);
+        return tv_opset_guess(r, n, &tv_run_at(r, x)->dtype, &shape, 1);
     if (!resized(&z, tv_node_string(n, "keep_aspect_ratio_policy"), &shape))
         return tv_run_fail_shapes(r, "program.scales", N_("the scales do not fit {x}"),
                                   tv_run_shape(r, x), NULL);
     tv_str mode = tv_node_string(n, "mode");
     uint32_t y = TV_NO_VALUE;
-    TV_TRY(tv_rule_resize(r, !mode.n || tv_onnx_is(mode, "nearest"), &shape, x, &y));
-    return tv_onnx_done(r, n, y);
+    TV_TRY(tv_rule_resize(r, !mode.n || tv_opset_is(mode, "nearest"), &shape, x, &y));
+    return tv_opset_done(r, n, y);
 }
 
 /* Operator set 1: a border [left, top, right, bottom] and a scale. */
@@ -299,7 +299,7 @@ static const tv_err *crop(tv_running *r, const tv_node *n, const tv_rule *rule)
     }
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &shape, &x, 1, &y));
-    return tv_onnx_done(r, n, y);
+    return tv_opset_done(r, n, y);
 }
 
 static const tv_rule rules[] = {
