@@ -38,6 +38,7 @@ struct tv_scope {
     tv_names names; /* value + 1 */
     uint32_t at;    /* the node whose inputs are looked up */
     bool late;      /* a node reads what a later one puts out */
+    bool branches;  /* the node is an If: its graphs have no inputs of their own */
     struct {
         tv_capture *v;
         size_t n, cap;

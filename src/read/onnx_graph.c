@@ -82,6 +82,14 @@ static void note_twice(tv_onnx *o, tv_str name)
     o->counts.twice = o->counts.twice.n ? o->counts.twice : name;
 }
 
+/* Some writers list what a branch reads from outside among its inputs. Nobody gives a branch
+ * inputs: the name means the value outside. */
+static bool is_from_outside(const tv_onnx *o, const tv_scope *scope, tv_str name)
+{
+    return scope->parent && scope->parent->branches &&
+           tv_onnx_resolve(o, scope->parent, name) != TV_NO_VALUE;
+}
+
 /* The first declaration of a name counts. */
 static const tv_err *read_inputs(tv_onnx *o, const tv_wire *w, const tv_fields *fields,
                                  tv_scope *scope, tv_body *body)
@@ -94,6 +102,8 @@ static const tv_err *read_inputs(tv_onnx *o, const tv_wire *w, const tv_fields *
                       .storage = TV_NO_VALUE};
         TV_TRY(tv_wire_enter(w, &fields->v[i], &inner));
         TV_TRY(tv_onnx_value_info(o, inner, &v));
+        if (is_from_outside(o, scope, v.name))
+            continue;
         uint32_t *slot = tv_names_slot(o->g->a, &scope->names, v.name);
         if (*slot) {
             note_twice(o, v.name);

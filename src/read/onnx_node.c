@@ -250,6 +250,7 @@ static const tv_err *read_body(tv_onnx *o, tv_wire w, tv_scope *scope, tv_node *
     tv_wire_field f;
     tv_wire inner;
     bool more = true;
+    scope->branches = node->domain.n == 0 && tv_str_is(node->op, "If");
     for (;;) {
         TV_TRY(tv_wire_next(&w, &f, &more));
         if (!more)

@@ -102,7 +102,7 @@ def weight(chance, name, kind, dims):
 
 
 def chain(chance, scope, inputs, depth):
-    """A graph of unary, binary and branching nodes over values of one shape."""
+    """A graph of unary, binary and branching nodes over values whose last dimension is 4."""
     nodes, stored, known = [], [], list(inputs)
     for i in range(chance.randint(1, 12)):
         out = f"{scope}v{i}"
@@ -112,12 +112,12 @@ def chain(chance, scope, inputs, depth):
             nodes.append(helper.make_node(chance.choice(["Relu", "Neg", "Sigmoid"]), [first], [out],
                                           name=f"{scope}n{i}"))
         elif kind == "weight":
-            dims = [chance.randint(1, 5) for _ in range(chance.randint(0, 2))] + [1]
+            dims = chance.choice([[], [1], [4], [1, 4], [1, 1, 1]])
             types = [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT8]
             stored.append(weight(chance, f"{scope}w{i}", chance.choice(types), dims))
             nodes.append(helper.make_node("Add", [first, f"{scope}w{i}"], [out]))
         elif kind == "constant":
-            value = weight(chance, "", TensorProto.FLOAT, [chance.randint(1, 9)])
+            value = weight(chance, "", TensorProto.FLOAT, [chance.choice([1, 4])])
             nodes.append(helper.make_node("Constant", [], [f"{out}c"], value=value))
             nodes.append(helper.make_node("Mul", [first, f"{out}c"], [out]))
         else:
@@ -132,7 +132,7 @@ def chain(chance, scope, inputs, depth):
 def random_model(seed):
     chance = random.Random(seed)
     graph = chain(chance, "", ["x"], 0)
-    dims = chance.choice([["batch", 4], [2, 3], [], [None, 5], [0, 1]])
+    dims = chance.choice([["batch", 4], [3, 4], [4], [None, 5, 4], [1, 4]])
     graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
     graph.input.append(helper.make_tensor_value_info("cond", TensorProto.BOOL, []))
     graph.value_info.append(helper.make_tensor_value_info("nowhere", TensorProto.INT64, [1]))
@@ -145,12 +145,12 @@ def random_model(seed):
 
 def external_model(folder):
     path = folder / "external.onnx"
-    weights = [numpy_helper.from_array(np.ones((64, 8), np.float32), f"w{i}") for i in range(3)]
+    weights = [numpy_helper.from_array(np.ones((64, 64), np.float32), f"w{i}") for i in range(3)]
     nodes = [helper.make_node("MatMul", [f"v{i}" if i else "x", f"w{i}"], [f"v{i + 1}"])
              for i in range(3)]
     graph = helper.make_graph(
         nodes, "external", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64])],
-        [helper.make_tensor_value_info("v3", TensorProto.FLOAT, ["n", 8])], weights)
+        [helper.make_tensor_value_info("v3", TensorProto.FLOAT, ["n", 64])], weights)
     onnx.save_model(helper.make_model(graph), str(path), save_as_external_data=True,
                     location="external.data", size_threshold=0)
     return path
@@ -169,7 +169,8 @@ def files(folder):
 
 
 def check(trivet, path):
-    """None: the file was refused for what is in it, which is not the question here."""
+    """None: the file was read but refused for what is in it (shapes that do not match, no operation
+    at all), which is not the question here."""
     done = subprocess.run([trivet, "models", "show", str(path), "--json"], capture_output=True,
                           text=True, check=False)
     if done.returncode:
@@ -179,23 +180,26 @@ def check(trivet, path):
 
 
 def main():
-    lines, compared = [], 0
+    wrong, refused = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         paths = list(files(pathlib.Path(folder)))
         print(f"1..{len(paths) + 1}")
         for i, path in enumerate(paths, 1):
             found = check(sys.argv[1], path)
-            compared += found is not None
+            own = str(path).startswith(folder)
+            if found is None and own:
+                found = ["refused"]
             for line in found or []:
                 print(f"# {line}")
+            refused += found is None
+            wrong += bool(found)
             state = "not ok" if found else "ok"
-            print(f"{state} {i} - {path.name}" + ("" if found is not None else " # SKIP refused"))
-            lines += found or []
-    # Without this the test could pass by refusing everything.
-    enough = compared >= 41 and compared >= len(paths) * 0.9
-    print(f"# compared: {compared} of {len(paths)}")
-    print(f"{'ok' if enough else 'not ok'} {len(paths) + 1} - nearly every file was compared")
-    sys.exit(bool(lines) or not enough)
+            print(f"{state} {i} - {path.name}" + (" # SKIP refused" if found is None else ""))
+    # Without this the test could pass by refusing the collection.
+    enough = refused <= len(paths) * 0.15
+    print(f"# compared: {len(paths) - refused} of {len(paths)}")
+    print(f"{'ok' if enough else 'not ok'} {len(paths) + 1} - most files were compared")
+    sys.exit(bool(wrong) or not enough)
 
 
 if __name__ == "__main__":

@@ -273,7 +273,7 @@ static void subgraphs_see_what_is_around_them(void **state)
     (void)state;
     const tv_str inner =
         CAT(txt(2, "then"), node("Add", "x w", "a", TV_S("")), node("Mul", "a y", "b", TV_S("")),
-            weight("w", 1, "2", 8), msg(12, value("b", 1, NULL)));
+            weight("w", 1, "2", 8), msg(11, value("x", 1, "2")), msg(12, value("b", 1, NULL)));
     const tv_str hiding = CAT(txt(2, "else"), node("Neg", "w", "x", TV_S("")),
                               weight("w", 1, "2", 8), msg(12, value("x", 1, NULL)));
     const tv_source *s = read_model(model(CAT(
@@ -286,6 +286,7 @@ static void subgraphs_see_what_is_around_them(void **state)
     const tv_body *then_body = tv_node_attr(branch, "then_branch")->u.body;
     const tv_body *else_body = tv_node_attr(branch, "else_branch")->u.body;
     assert_int_equal(then_body->nodes[0].inputs[0], p->main->inputs[0]);
+    assert_int_equal(then_body->n_inputs, 0); /* a branch is given nothing */
     assert_int_equal(then_body->nodes[1].inputs[1], p->main->nodes[0].outputs[0]);
     assert_int_equal(else_body->outputs[0], else_body->nodes[0].outputs[0]);
     assert_int_not_equal(else_body->outputs[0], p->main->inputs[0]);
