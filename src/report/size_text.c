@@ -531,6 +531,36 @@ static void put_texts(const tv_page *page, const char *head, const tv_text *v, s
         tv_page_text(page, TV_PLAIN, 2, v[i]);
 }
 
+/* What was odd or lost in the model's files, as far as it touches this job; everything under
+ * --explain. */
+static bool touches(const tv_estimate *est, const char *id, bool explain)
+{
+    static const char *const always[] = {"program.unknown", "program.batch"};
+    static const char *const training[] = {"program.folded", "program.inference",
+                                           "program.cross-entropy", "program.pointwise"};
+    const tv_str name = tv_str_of(id);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (tv_str_is(name, always[i]))
+            return true;
+    for (size_t i = 0; i < sizeof training / sizeof *training; i++)
+        if (tv_str_is(name, training[i]))
+            return tv_job_trains(est->job);
+    if (tv_str_is(name, "program.no-cache"))
+        return !tv_job_trains(est->job);
+    return explain;
+}
+
+static void put_notes(const tv_page *page, const tv_size_view *view)
+{
+    const tv_model *m = view->estimate->model;
+    tv_text *v = tv_new(page->b->a, tv_text, m->n_warnings + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_warnings; i++)
+        if (touches(view->estimate, m->warnings[i].id, view->explain))
+            v[n++] = m->warnings[i];
+    put_texts(page, N_("the model's files"), v, n);
+}
+
 static void put_deltas(const tv_page *page, const tv_size_view *view)
 {
     tv_arena *a = page->b->a;
@@ -659,6 +689,7 @@ void tv_size_text(const tv_request *req, tv_buf *b, const tv_size_view *view)
         tv_page_cards(&page, view->cards);
     tv_page_thumbs(&page, view->thumbs, view->n_thumbs);
     put_texts(&page, N_("remarks"), view->remarks, view->n_remarks);
+    put_notes(&page, view);
     put_texts(&page, N_("assumed, because nobody said"), est->job->defaults, est->job->n_defaults);
     if (!view->explain)
         return;
