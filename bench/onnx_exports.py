@@ -307,6 +307,20 @@ def hollow(path, keep):
     return total
 
 
+def scatter(net):
+    """Random numbers in every parameter: the exporters merge weights that are equal, and what a
+    fresh model has of zeros and ones would be lost."""
+    with torch.no_grad():
+        for p in net.parameters():
+            if p.is_floating_point():
+                p.uniform_(-0.05, 0.05)
+        for name, b in net.named_buffers():
+            if name.endswith("running_mean"):
+                b.uniform_(-0.1, 0.1)
+            elif name.endswith("running_var"):
+                b.uniform_(0.5, 1.5)
+
+
 SEEN = {}
 
 
@@ -319,6 +333,7 @@ def write(out, name, keep, log):
     torch.manual_seed(0)
     made = make()
     made[0].eval()
+    scatter(made[0])
     params = sum(p.numel() for p in made[0].parameters())
     for dynamo in (False, True):
         path = out / f"{name}-{'dynamo18' if dynamo else f'legacy{opset}'}.onnx"
