@@ -137,16 +137,18 @@ static const tv_err *measure(tv_onnx *o, uint64_t at, stored *t)
     return NULL;
 }
 
-static const tv_err *differs(tv_onnx *o, uint64_t at, const stored *t, double held, double want)
+static const tv_err *differs(tv_onnx *o, uint64_t at, const stored *t, const char *msgid,
+                             uint64_t held, uint64_t want)
 {
     return tv_fail_at(o->g->a, TV_INPUT,
-                      TV_TEXT(o->g->a, "onnx.tensor-size",
-                              N_("\"{name}\": its dimensions ask for {want} bytes or numbers, "
-                                 "{held} are stored"),
-                              tv_arg_str("name", t->name), tv_arg_num("want", TV_ARG_COUNT, want),
-                              tv_arg_num("held", TV_ARG_COUNT, held)),
+                      TV_TEXT(o->g->a, "onnx.tensor-size", msgid, tv_arg_str("name", t->name),
+                              tv_arg_num("want", TV_ARG_COUNT, (double)want),
+                              tv_arg_num("held", TV_ARG_COUNT, (double)held)),
                       o->path, at);
 }
+
+#define OTHER_BYTES N_("\"{name}\": its dimensions ask for {want} bytes, {held} are stored")
+#define OTHER_NUMBERS N_("\"{name}\": its dimensions ask for {want} numbers, {held} are stored")
 
 static bool few(const stored *t)
 {
@@ -246,7 +248,7 @@ static const tv_err *read_typed(tv_onnx *o, tv_wire w, uint64_t at, stored *t)
         return NULL;
     }
     if (want < held + n.least || want > held + n.most)
-        return differs(o, at, t, (double)held, (double)want);
+        return differs(o, at, t, OTHER_NUMBERS, held, want);
     if (keep)
         keep_numbers(o, t, &n);
     return NULL;
@@ -297,7 +299,7 @@ static const tv_err *place_external(tv_onnx *o, uint64_t at, stored *t)
     uint64_t end = 0;
     o->counts.external++;
     if (t->has_length && t->dtype != TV_DTYPE_UNKNOWN && t->length != t->bytes)
-        return differs(o, at, t, (double)t->length, (double)t->bytes);
+        return differs(o, at, t, OTHER_BYTES, t->length, t->bytes);
     if (t->dtype == TV_DTYPE_UNKNOWN)
         t->bytes = t->length;
     TV_TRY(external_of(o, t, at, &e));
@@ -330,7 +332,7 @@ static const tv_err *place(tv_onnx *o, const tv_wire *w, uint64_t at, stored *t)
         else if (t->raw.n == 0 && t->bytes)
             o->counts.weightless++;
         else if (t->raw.n != t->bytes)
-            return differs(o, at, t, (double)t->raw.n, (double)t->bytes);
+            return differs(o, at, t, OTHER_BYTES, t->raw.n, t->bytes);
         if (few(t) && t->raw.n)
             t->kept = (tv_bytes_view){(const unsigned char *)t->raw.p, t->raw.n};
         return NULL;
@@ -384,7 +386,7 @@ static const tv_err *read_sparse(tv_onnx *o, tv_wire w, stored *t)
     t->dtype = values.dtype;
     TV_TRY(measure(o, at, t));
     if (values.elements > t->elements)
-        return differs(o, at, t, (double)values.elements, (double)t->elements);
+        return differs(o, at, t, OTHER_NUMBERS, values.elements, t->elements);
     t->bytes = values.bytes + indices.bytes;
     t->file = values.file;
     t->at = values.at;

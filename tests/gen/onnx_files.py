@@ -214,7 +214,7 @@ def main():
     folder = pathlib.Path(sys.argv[2]) / "onnx"
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in corpus():
-        (folder / name).write_bytes(content)
+        (folder / f"{name}.onnx").write_bytes(content)
 
 
 if __name__ == "__main__":
