@@ -54,13 +54,14 @@ class Value:
 
 
 class Op:
-    __slots__ = ("name", "module", "inputs", "outputs", "attrs", "saved", "region")
+    __slots__ = ("name", "module", "inputs", "outputs", "slots", "attrs", "saved", "region")
 
     def __init__(self, name, module):
         self.name = name
         self.module = module
         self.inputs = []  # value index, None, or a list of these
         self.outputs = []
+        self.slots = None  # Paddle: the outputs by slot, as in inputs
         self.attrs = {}
         self.saved = []
         self.region = 0
@@ -73,7 +74,7 @@ class Record:
         self.values = []
         self.ops = []
         self.storages = []  # bytes of each
-        self.operators = {}  # name -> names of its tensor arguments
+        self.operators = {}  # name -> [name, its tensor arguments, Paddle: its results]
         self.inputs = []
         self.outputs = []
         self.loss = None
@@ -218,7 +219,7 @@ def op_row(op, names):
     if op.inputs:
         row["i"] = op.inputs
     if op.outputs:
-        row["p"] = op.outputs
+        row["p"] = op.outputs if op.slots is None else op.slots
     if op.module:
         row["m"] = op.module
     if op.attrs:
@@ -248,7 +249,7 @@ def write(path, head, record, modules, weights, buffers):
         ("buffers", lines_of(buffers)),
         ("inputs", compact(record.inputs)),
         ("outputs", compact(record.outputs)),
-        ("operators", lines_of([[n, record.operators[n]] for n in names])),
+        ("operators", lines_of([record.operators[n] for n in names])),
         ("storages", compact(sorted([k, v] for k, v in odd.items()))),
         ("regions", compact(record.regions)),
         ("values", lines_of([value_row(v) for v in record.values])),
@@ -510,8 +511,8 @@ class TorchRecorder:
     def take_arguments(self, op, schema, args, kwargs):
         torch = self.torch
         if op.name not in self.record.operators:
-            self.record.operators[op.name] = [a.name for a in schema.arguments
-                                              if "Tensor" in str(a.type)]
+            arguments = [a.name for a in schema.arguments if "Tensor" in str(a.type)]
+            self.record.operators[op.name] = [op.name, arguments]
         for i, a in enumerate(schema.arguments):
             given = i < len(args) or a.name in kwargs
             x = args[i] if i < len(args) else kwargs.get(a.name)
@@ -1131,6 +1132,543 @@ class TorchCapture:
 
 
 # ---------------------------------------------------------------------------------------------
+# Paddle
+# ---------------------------------------------------------------------------------------------
+
+PADDLE_DTYPES = {
+    "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "INT64": "i64", "INT32": "i32",
+    "INT16": "i16", "INT8": "i8", "UINT8": "u8", "BOOL": "bool",
+}
+
+# Operators whose result is a view of their first operand; the second group where the framework's
+# stride kernels are on (2.6 and newer, FLAGS_use_stride_kernel).
+PADDLE_VIEWS = ("reshape2", "flatten_contiguous_range", "squeeze2", "unsqueeze2")
+PADDLE_STRIDED = ("transpose2", "slice", "strided_slice", "split", "unbind", "unstack", "as_strided")
+
+# Forward values that a gradient operator names for their shapes only: no_need_buffer in Paddle's
+# backward.yaml.
+PADDLE_NO_BUFFER = {
+    "elementwise_add": ("X", "Y"), "elementwise_sub": ("X", "Y"), "reduce_mean": ("X",),
+    "reduce_sum": ("X",), "mean": ("X",), "concat": ("X",), "slice": ("Input",),
+    "strided_slice": ("Input",), "gather": ("X",), "gather_nd": ("X",), "index_select": ("X",),
+    "lookup_table_v2": ("W",), "expand_v2": ("X",), "tile": ("X",), "pad": ("X",), "pad3d": ("X",),
+    "where": ("X", "Y"), "batch_norm": ("Bias", "MeanOut", "VarianceOut"), "layer_norm": ("Bias",),
+    "group_norm": ("Bias",), "nearest_interp_v2": ("X",), "bilinear_interp_v2": ("X",),
+    "scatter": ("Updates",), "index_sample": (), "unfold": ("X",), "roll": ("X",), "flip": (),
+    "transpose2": (), "cumsum": ("X",), "set_value": ("ValueTensor",), "add_n": ("X",),
+    "sum": ("X",), "put_along_axis": (), "take_along_axis": (), "crop_tensor": ("X",),
+}
+
+
+class PaddleCapture:
+    """Traces the layer into a static program (nothing is computed, no parameter has memory) and
+    appends its backward: what a gradient operator reads of the forward pass is what autograd keeps
+    for it."""
+
+    def __init__(self, module, inputs, kwargs, loss, train, autocast, device, mode, sdpa):
+        import paddle
+        self.paddle = paddle
+        self.module = module
+        self.loss = loss
+        self.train = train
+        self.args = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        self.kwargs = kwargs or {}
+        if autocast:
+            raise CaptureError("autocast is not captured of Paddle: capture fp32 and state "
+                               "--precision amp-fp16 or amp-bf16 to trivet")
+        if isinstance(module, paddle.nn.Layer):
+            raise CaptureError("Paddle traces a layer that is made inside the trace: pass its class "
+                               "or a function that makes it")
+
+    # ---- a trace ----
+
+    def pir(self):
+        """Whether this Paddle traces to the representation of 3.x."""
+        try:
+            return bool(self.paddle.framework.in_pir_mode())
+        except AttributeError:
+            return False
+
+    def specs(self):
+        kinds = (self.paddle.Tensor, self.paddle.static.InputSpec)
+        return kinds, tree_leaves([self.args, self.kwargs], kinds)
+
+    def placeholder(self, spec, i, b, batch):
+        shape = [int(d) for d in spec.shape]
+        if b is not None and shape and shape[0] == batch:
+            shape[0] = b
+        dtype = str(spec.dtype).replace("paddle.", "").split(".")[-1].lower()
+        dtype = {"fp32": "float32", "fp16": "float16", "fp64": "float64"}.get(dtype, dtype)
+        data = self.paddle.static.data("input%d" % i, shape, dtype)
+        data.stop_gradient = getattr(spec, "stop_gradient", True) in (True, None)
+        return data
+
+    def hook(self, layer, modules, block, marks):
+        def mark():
+            while len(marks) < len(block.ops):
+                marks.append(modules.now())
+
+        def before(mod, _):
+            mark()
+            modules.enter(mod)
+
+        def after(mod, _, __):
+            mark()
+            modules.leave()
+        for _, sub in layer.named_sublayers(include_self=True):
+            sub.register_forward_pre_hook(before)
+            sub.register_forward_post_hook(after)
+        return mark
+
+    def trace(self, b, batch):
+        paddle = self.paddle
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        kinds, _ = self.specs()
+        with paddle.static.program_guard(main, startup), paddle.utils.unique_name.guard():
+            block = main.global_block()
+            counter = iter(range(1 << 30))
+            fill = lambda s: self.placeholder(s, next(counter), b, batch)
+            args = tree_map(fill, self.args, kinds)
+            kwargs = tree_map(fill, self.kwargs, kinds)
+            layer = self.module()
+            if not isinstance(layer, paddle.nn.Layer):
+                raise CaptureError("%r makes no paddle.nn.Layer" % (self.module,))
+            layer.train() if self.train else layer.eval()
+            named = [("", layer)] + list(layer.named_sublayers())
+            modules, marks = Modules(layer, named), []
+            mark = self.hook(layer, modules, block, marks)
+            out = layer(*args, **kwargs)
+            mark()
+            modules.stack = [modules.add("loss", "loss")]
+            loss = self.loss(out) if self.loss else self.default_loss(out)
+            mark()
+            forward = list(block.ops)
+            trained = [p for p in layer.parameters() if not p.stop_gradient]
+            if self.train and loss is not None and trained:
+                paddle.static.append_backward(loss)
+            outputs = tree_leaves([out, loss], self.kind_of_values())
+            traced = TracedPir if self.pir() else Traced
+            return traced(paddle, block, forward, layer, modules, marks, outputs,
+                          self.train).record()
+
+    def kind_of_values(self):
+        return self.paddle.pir.Value if self.pir() else self.paddle.static.Variable
+
+    def default_loss(self, out):
+        paddle = self.paddle
+        parts = [t for t in tree_leaves(out, self.kind_of_values())
+                 if any(k in str(t.dtype) for k in ("FP", "FLOAT", "float"))]
+        total = None
+        for t in parts:
+            total = paddle.mean(t) if total is None else total + paddle.mean(t)
+        return total
+
+    # ---- the whole ----
+
+    def both(self, batch):
+        b = max(2, batch)
+        try:
+            one, two = self.trace(b, batch), self.trace(b + 1, batch)
+            fixed = difference(one[0], two[0])
+            if fixed is None:
+                merge(one[0], two[0], b)
+                return one, b, None
+        except (ValueError, RuntimeError, TypeError, IndexError, AssertionError) as e:
+            if is_ours(e):
+                raise
+            fixed = "it does not run at batch %d: %s" % (b, str(e).strip().split("\n")[-1][:200])
+        return self.trace(None, batch), batch, fixed
+
+    def go(self, path):
+        paddle = self.paddle
+        _, specs = self.specs()
+        if not specs:
+            raise CaptureError("no tensor among the sample inputs")
+        batch = int(specs[0].shape[0]) if len(specs[0].shape) else 1
+        if batch < 1:
+            raise CaptureError("the sample inputs need a batch that is a number")
+        was_dynamic = paddle.in_dynamic_mode()
+        try:
+            paddle.enable_static()
+            (record, modules, weights), run_at, fixed = self.both(batch)
+            pir = self.pir()
+        finally:
+            if was_dynamic:
+                paddle.disable_static()
+        if fixed:
+            record.note("the batch is fixed at %d: %s" % (batch, fixed))
+        head = {
+            "schema": SCHEMA, "framework": "paddle", "version": paddle.__version__,
+            "device": "any", "tensors": "traced", "train": bool(self.train), "autocast": None,
+            "name": modules.rows[0][1], "pir": pir,
+            "batch": {"symbol": None if fixed else SYMBOL, "sample": batch, "run": run_at},
+            "ties": {},
+        }
+        write(path, head, record, modules, weights[0], weights[1])
+        return head, record
+
+
+class Traced:
+    """A static program's operators as a record."""
+
+    def __init__(self, paddle, block, forward, layer, modules, marks, outputs, train):
+        self.block = block
+        self.forward = forward
+        self.layer = layer
+        self.modules = modules
+        self.marks = marks
+        self.outputs = outputs
+        self.train = train
+        self.rows = Record()
+        self.now = {}  # name of a variable -> its value
+        strided = False
+        try:
+            strided = bool(list(paddle.get_flags("FLAGS_use_stride_kernel").values())[0])
+        except (ValueError, RuntimeError, AttributeError):
+            pass  # older than the flag
+        self.views = PADDLE_VIEWS + (PADDLE_STRIDED if strided else ())
+
+    def add(self, name, role, storage=None):
+        var = self.block.var(name)
+        shape = [int(d) for d in var.shape]
+        kind = str(var.dtype).split(".")[-1].upper()
+        kind = PADDLE_DTYPES.get(kind, kind.lower())
+        if storage is None:
+            storage = len(self.rows.storages)
+            n = ITEM_BYTES.get(kind, 0)
+            for d in shape:
+                n *= d
+            self.rows.storages.append(n)
+        v = Value(kind, shape, storage, role, name)
+        v.grad = self.train and self.block.has_var(name + "@GRAD")
+        self.now[name] = len(self.rows.values)
+        self.rows.values.append(v)
+        return self.now[name]
+
+    def value(self, name):
+        if name not in self.now:
+            self.add(name, "constant")
+        return self.now[name]
+
+    def weights(self):
+        parameters, buffers = [], []
+        tables = {b.name for _, b in self.layer.named_buffers()}
+        for path, p in list(self.layer.named_parameters()) + list(self.layer.named_buffers()):
+            if p.name in self.now:
+                continue
+            index = self.add(p.name, "parameter")
+            if p.name in tables:
+                buffers.append([path, index])
+            else:
+                trained = not p.stop_gradient
+                self.rows.values[index].grad = trained
+                parameters.append([path, index, 1 if trained else 0])
+        return parameters, buffers
+
+    def operands(self, names, of):
+        """One entry a slot: a value, several, or null."""
+        row = []
+        for slot in names:
+            values = of(slot)
+            row.append(None if not values else values[0] if len(values) == 1 else values)
+        return row
+
+    def attrs(self, op):
+        found = {}
+        for name in op.attr_names:
+            if name.startswith("op_") or name in ("with_quant_attr", "use_mkldnn", "use_cudnn",
+                                                  "mkldnn_data_type", "use_quantizer"):
+                continue
+            x = op.attr(name)
+            if isinstance(x, (bool, int, float, str)):
+                found[name] = x if not isinstance(x, float) or x - x == 0 else str(x)
+            elif isinstance(x, (list, tuple)) and all(isinstance(i, (bool, int, float, str))
+                                                      for i in x):
+                found[name] = list(x)
+        return found
+
+    def take(self, i, op):
+        row = Op(op.type, self.marks[i] if i < len(self.marks) else 0)
+        given = [s for s in op.input_names]
+        made = [s for s in op.output_names]
+        row.inputs = self.operands(given, lambda s: [self.value(n) for n in op.input(s)])
+        first = next((n for s in given for n in op.input(s)), None)
+        share = self.now[first] if op.type in self.views and first is not None else None
+        puts = []
+        for slot in made:
+            names = [] if slot == "XShape" else op.output(slot)
+            puts.append([self.put_out(n, share) for n in names])
+        row.outputs = [v for p in puts for v in p]
+        key = op.type
+        self.rows.operators.setdefault(key, [key, given, made])
+        row.slots = [None if not p else p[0] if len(p) == 1 else p for p in puts]
+        row.attrs = self.attrs(op)
+        self.rows.ops.append(row)
+        return row
+
+    def put_out(self, name, share):
+        storage = None
+        if share is not None:
+            storage = self.rows.values[share].storage
+        elif name in self.now:  # written in place: running statistics
+            storage = self.rows.values[self.now[name]].storage
+        return self.add(name, "temp", storage)
+
+    def keep(self, rows):
+        """Finds each gradient operator's forward operator and notes what it reads of it."""
+        made_by = {}
+        for op, row in zip(self.forward, rows):
+            for slot in op.output_names:
+                for n in op.output(slot):
+                    made_by[n] = (op, row)
+        values = {row: dict(zip_names(op, row)) for op, row in zip(self.forward, rows)}
+        for g in self.block.ops[len(self.forward):]:
+            if not g.type.endswith("_grad"):
+                continue
+            self.keep_of(g, made_by, values)
+
+    def keep_of(self, g, made_by, values):
+        kind = g.type[:-5]
+        found = None
+        for slot in g.input_names:
+            for n in g.input(slot) if slot.endswith("@GRAD") else ():
+                found = found or made_by.get(n.split("@GRAD")[0])
+        if found is None or found[0].type != kind:
+            return
+        row, passed = found[1], PADDLE_NO_BUFFER.get(kind, ())
+        for slot in g.input_names:
+            if slot.endswith("@GRAD") or slot == "XShape" or slot in passed:
+                continue
+            for n in g.input(slot):
+                v = values[row].get(n)
+                if v is not None and v not in row.saved:
+                    row.saved.append(v)
+
+    def record(self):
+        weights = self.weights()
+        i = 0
+        while self.block.has_var("input%d" % i):
+            self.rows.inputs.append(self.add("input%d" % i, "input"))
+            i += 1
+        rows = [self.take(i, op) for i, op in enumerate(self.forward)]
+        self.keep(rows)
+        seen = []
+        for n in [v.name for v in self.outputs]:
+            if n in self.now and self.now[n] not in seen:
+                seen.append(self.now[n])
+        self.rows.outputs = seen
+        return self.rows, self.modules, weights
+
+
+def zip_names(op, row):
+    """(name of a variable, value) of what an operator read and wrote."""
+    for names, entries in ((op.input_names, row.inputs), (op.output_names, row.slots)):
+        of = op.input if names is op.input_names or entries is row.inputs else op.output
+        for slot, entry in zip(names, entries):
+            listed = entry if isinstance(entry, list) else [entry]
+            for name, v in zip(of(slot), listed):
+                if v is not None:
+                    yield name, v
+
+
+# The same for Paddle 3's operators and argument names.
+PIR_VIEWS = ("reshape", "flatten", "squeeze", "unsqueeze")
+PIR_STRIDED = ("transpose", "slice", "strided_slice", "split", "split_with_num", "unbind",
+               "as_strided")
+PIR_NO_BUFFER = {
+    "add": ("x", "y"), "subtract": ("x", "y"), "mean": ("x",), "mean_all": ("x",), "sum": ("x",),
+    "concat": ("x",), "stack": ("x",), "slice": ("input",), "strided_slice": ("x",),
+    "gather": ("x",), "gather_nd": ("x",), "index_select": ("x",), "embedding": ("weight",),
+    "expand": ("x",), "expand_as": ("x",), "tile": ("x",), "pad": ("x",), "pad3d": ("x",),
+    "where": ("x", "y"), "batch_norm": ("bias", "mean_out", "variance_out"),
+    "layer_norm": ("bias",), "group_norm": ("bias",), "nearest_interp": ("x",),
+    "bilinear_interp": ("x",), "bicubic_interp": ("x",), "reshape": ("x", "shape"),
+    "flatten": ("x",), "squeeze": ("x",), "unsqueeze": ("x",), "unfold": ("x",), "roll": ("x",),
+    "cumsum": ("x",), "as_strided": ("input",), "cast": ("x",), "meshgrid": ("inputs",),
+    "add_n": ("inputs",), "scatter": ("updates",), "crop": ("x",), "kthvalue": (),
+}
+
+
+class TracedPir:
+    """The same of a program of Paddle 3's intermediate representation. Its operators name their
+    arguments; a list of tensors is one value that combine and split make and take apart."""
+
+    def __init__(self, paddle, block, forward, layer, modules, marks, outputs, train):
+        self.block = block
+        self.forward = forward
+        self.layer = layer
+        self.modules = modules
+        self.marks = marks
+        self.outputs = outputs
+        self.train = train
+        self.rows = Record()
+        self.now = {}  # id of a value -> our value, or a list of them
+        self.names = {}
+        strided = list(paddle.get_flags("FLAGS_use_stride_kernel").values())[0]
+        self.views = PIR_VIEWS + (PIR_STRIDED if strided else ())
+
+    @staticmethod
+    def kind_and_shape(text):
+        """("f32", [4, 8]) of "tensor<4x8xf32>"; sizes that only the run knows count as 0."""
+        parts = text[text.index("<") + 1:text.rindex(">")].split("x")
+        kind = {"i1": "bool", "b": "bool"}.get(parts[-1], parts[-1])
+        return kind, [max(0, int(d)) for d in parts[:-1]]
+
+    def add_one(self, text, grad, role, storage=None, name=""):
+        kind, shape = self.kind_and_shape(text)
+        if storage is None:
+            storage = len(self.rows.storages)
+            n = ITEM_BYTES.get(kind, 0)
+            for d in shape:
+                n *= d
+            self.rows.storages.append(n)
+        v = Value(kind, shape, storage, role, name)
+        v.grad = bool(grad and self.train)
+        self.rows.values.append(v)
+        return len(self.rows.values) - 1
+
+    def add(self, value, grad, role, storage=None, name=""):
+        text = str(value.type())
+        if text.startswith("vec["):
+            made = [self.add_one(part + ">", grad, role, storage, name)
+                    for part in text[4:-1].replace(" ", "").split(">") if "<" in part]
+        else:
+            made = self.add_one(text, grad, role, storage, name)
+        self.now[value.id] = made
+        return made
+
+    def value(self, v):
+        if not v.initialized():
+            return None
+        if v.id not in self.now:
+            self.add(v, False, "constant")
+        return self.now[v.id]
+
+    def declare(self, ops):
+        paths = {p.name: path for path, p in self.layer.named_parameters()}
+        tables = {b.name: path for path, b in self.layer.named_buffers()}
+        parameters, buffers = [], []
+        for op in ops:
+            name = op.attrs()["parameter_name"]
+            trained = not op.attrs()["stop_gradient"][0]
+            index = self.add(op.results()[0], trained, "parameter", name=name)
+            if name in paths:
+                parameters.append([paths[name], index, 1 if trained else 0])
+            else:
+                buffers.append([tables.get(name, name), index])
+        return parameters, buffers
+
+    def attrs(self, op):
+        found = {}
+        for name, x in op.attrs().items():
+            if name in ("stop_gradient", "persistable", "struct_name", "op_callstack", "place"):
+                continue
+            if name == "dtype":
+                found[name] = PADDLE_DTYPES.get(str(x).split(".")[-1].split(":")[0].upper()
+                                                .replace("FLOAT", "FP").replace("BFP", "BF"), str(x))
+            elif isinstance(x, (bool, int, float, str)):
+                found[name] = x if not isinstance(x, float) or x - x == 0 else str(x)
+            elif isinstance(x, (list, tuple)) and all(isinstance(i, (bool, int, float, str))
+                                                      for i in x):
+                found[name] = list(x)
+        return found
+
+    def share(self, kind, name, given):
+        """The storage that a result lies in, where it is one of the operands'."""
+        alias = None
+        if kind in self.views and name == "out":
+            alias = next(iter(given.values()), None)
+        elif kind == "batch_norm_" and name in ("mean_out", "variance_out"):
+            alias = given.get(name[:-4])
+        elif kind.endswith("_") and kind != "batch_norm_" and name == "out":
+            alias = given.get("x")
+        if isinstance(alias, list):
+            alias = alias[0] if alias else None
+        return None if alias is None else self.rows.values[alias].storage
+
+    def take(self, i, op):
+        kind = op.name().replace("pd_op.", "")
+        names, made = op.get_input_names(), op.get_output_names()
+        given = {n: self.value(v) for n, v in zip(names, op.operands_source())}
+        stops = op.attrs().get("stop_gradient") or []
+        row = Op(kind, self.marks[i] if i < len(self.marks) else 0)
+        row.inputs, row.slots = list(given.values()), []
+        for k, (n, v) in enumerate(zip(made, op.results())):
+            grad = k < len(stops) and not stops[k]
+            row.slots.append(self.add(v, grad, "temp", self.share(kind, n, given))
+                             if v.initialized() else None)
+        row.outputs = [v for s in row.slots if s is not None
+                       for v in (s if isinstance(s, list) else [s])]
+        row.attrs = self.attrs(op)
+        self.rows.operators.setdefault(kind, [kind, list(names), list(made)])
+        self.rows.ops.append(row)
+        return row
+
+    def regroup(self, op):
+        """combine and split move no data."""
+        results = op.results()
+        if op.name() == "builtin.combine":
+            self.now[results[0].id] = [self.value(v) for v in op.operands_source()]
+        else:
+            for v, one in zip(results, self.value(op.operands_source()[0])):
+                self.now[v.id] = one
+
+    def flat(self, entries):
+        return {v for e in entries if e is not None for v in (e if isinstance(e, list) else [e])}
+
+    def keep(self, rows):
+        """Gradient operators come in the reverse order of their forward operators."""
+        waiting = {}
+        for row in rows:
+            waiting.setdefault(row.name.rstrip("_"), []).append(row)
+        for g in self.block.ops[len(self.forward):]:
+            kind = g.name().replace("pd_op.", "")
+            if not kind.endswith("_grad") or not g.name().startswith("pd_op."):
+                continue
+            kind = kind[:-5]
+            passed = PIR_NO_BUFFER.get(kind, ())
+            read = {}
+            for name, v in zip(g.get_input_names(), g.operands_source()):
+                if v.initialized() and v.id in self.now and not name.endswith("_grad"):
+                    read[name] = self.now[v.id]
+            self.keep_of(waiting.get(kind, []), read, passed)
+
+    def keep_of(self, candidates, read, passed):
+        needed = self.flat(read.values())
+        for row in reversed(candidates):
+            if row.saved or not needed <= self.flat(row.inputs) | set(row.outputs):
+                continue
+            for name, entry in read.items():
+                for v in self.flat([entry]) if name not in passed else ():
+                    if v not in row.saved:
+                        row.saved.append(v)
+            return
+
+    def record(self):
+        ops = [o for o in self.forward if o.name() == "builtin.parameter"]
+        weights = self.declare(ops)
+        rows = []
+        for i, op in enumerate(self.forward):
+            if op.name() == "pd_op.data":
+                index = self.add(op.results()[0], not op.attrs()["stop_gradient"][0], "input")
+                self.rows.inputs.append(index)
+            elif op.name() in ("builtin.combine", "builtin.split"):
+                self.regroup(op)
+            elif op.name().startswith("pd_op."):
+                rows.append(self.take(i, op))
+            elif op.name() != "builtin.parameter":
+                raise CaptureError("Paddle's %s is not captured" % op.name())
+        if self.train:
+            self.keep(rows)
+        for v in self.outputs:
+            entry = self.now.get(v.id)
+            for one in entry if isinstance(entry, list) else [entry]:
+                if one is not None and one not in self.rows.outputs:
+                    self.rows.outputs.append(one)
+        return self.rows, self.modules, weights
+
+
+# ---------------------------------------------------------------------------------------------
 # The door
 # ---------------------------------------------------------------------------------------------
 
@@ -1161,7 +1699,7 @@ def capture(module, sample_inputs, path, kwargs=None, loss=None, train=True, aut
     tensors        "fake", "meta" or "real"; without it the first that works
     sdpa           kernel of scaled_dot_product_attention: "auto", "flash", "efficient", "math"
     """
-    maker = TorchCapture
+    maker = PaddleCapture if is_paddle(module, [sample_inputs, kwargs]) else TorchCapture
     got = maker(module, sample_inputs, kwargs, loss, train, autocast, device, tensors, sdpa)
     return got.go(path)
 

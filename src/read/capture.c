@@ -202,15 +202,22 @@ static const tv_err *read_operand(const capture *c, operands *o, tv_str name, co
     return NULL;
 }
 
+static const tv_err *read_slots(const capture *c, const tv_json *in, const tv_json *names,
+                                operands *o)
+{
+    if (in->n > names->n)
+        return bad(c, in, "capture.arguments", N_("an operator has more operands than arguments"));
+    o->slots = tv_new(c->g->a, tv_slot, in->n + 1);
+    for (size_t i = 0; i < in->n; i++)
+        TV_TRY(read_operand(c, o, tv_json_str(&names->items[i]), &in->items[i]));
+    return NULL;
+}
+
 static const tv_err *read_operands(const capture *c, const tv_json *row, const tv_json *names,
                                    tv_node *n)
 {
-    const tv_json *in = tv_json_get(row, "i");
-    if (in->n > names->n)
-        return bad(c, in, "capture.arguments", N_("an operator has more operands than arguments"));
-    operands o = {.slots = tv_new(c->g->a, tv_slot, in->n + 1)};
-    for (size_t i = 0; i < in->n; i++)
-        TV_TRY(read_operand(c, &o, tv_json_str(&names->items[i]), &in->items[i]));
+    operands o = {0};
+    TV_TRY(read_slots(c, tv_json_get(row, "i"), names, &o));
     n->inputs = o.v;
     n->n_inputs = o.n;
     n->input_slots = o.slots;
@@ -353,10 +360,24 @@ static void take_attr(const capture *c, const tv_json *j, tv_attr *out)
     }
 }
 
-static const tv_err *read_outputs(const capture *c, const tv_json *row, tv_node *n)
+/* Results in order; where the operator's row names them (Paddle), by slot as operands are. */
+static const tv_err *read_outputs(const capture *c, const tv_json *row, const tv_json *names,
+                                  tv_node *n)
 {
-    TV_TRY(read_ids(c, tv_json_get(row, "p"), &n->outputs, &n->n_outputs));
+    operands o = {0};
+    const tv_json *list = tv_json_get(row, "p");
+    if (names->type == TV_JSON_ARRAY) {
+        TV_TRY(read_slots(c, list, names, &o));
+        n->outputs = o.v;
+        n->n_outputs = o.n;
+        n->output_slots = o.slots;
+        n->n_output_slots = o.n_slots;
+    } else {
+        TV_TRY(read_ids(c, list, &n->outputs, &n->n_outputs));
+    }
     for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == TV_NO_VALUE)
+            continue;
         if (c->written[n->outputs[i]])
             return bad(c, row, "capture.twice", N_("a tensor has two origins"));
         c->written[n->outputs[i]] = true;
@@ -394,7 +415,7 @@ static const tv_err *read_op(const capture *c, const tv_json *row, size_t n_regi
     n->region = (uint32_t)region;
     TV_TRY(read_operands(c, row, tv_json_at(kind, 1), n));
     found_constants(c, n->inputs, n->n_inputs);
-    TV_TRY(read_outputs(c, row, n));
+    TV_TRY(read_outputs(c, row, tv_json_at(kind, 2), n));
     TV_TRY(read_ids(c, tv_json_get(row, "s"), &n->saved, &n->n_saved));
     found_constants(c, n->saved, n->n_saved);
     n->saved_known = tv_json_bool(tv_json_get(c->doc, "train"), false);
@@ -480,6 +501,7 @@ static const tv_err *read_document(capture *c)
         found_constants(c, p->regions[i].keeps, p->regions[i].n_keeps);
     main->name = tv_json_str(tv_json_get(c->doc, "name"));
     p->dialect = dialect_of(c);
+    p->pir = tv_json_bool(tv_json_get(c->doc, "pir"), false);
     p->values = c->values;
     p->n_values = c->n_values;
     p->main = main;

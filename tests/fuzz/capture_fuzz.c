@@ -17,7 +17,7 @@ static void check_ids(const tv_program *p, const uint32_t *ids, size_t n, bool o
 static void check_node(const tv_program *p, const tv_node *n)
 {
     check_ids(p, n->inputs, n->n_inputs, true);
-    check_ids(p, n->outputs, n->n_outputs, false);
+    check_ids(p, n->outputs, n->n_outputs, true);
     check_ids(p, n->saved, n->n_saved, false);
     must(n->region <= p->n_regions);
     for (size_t i = 0; i < n->n_input_slots; i++) {

@@ -13,10 +13,10 @@
     "\"operators\":[[\"aten.addmm.default\",[\"self\",\"mat1\",\"mat2\"]],"                        \
     "[\"aten.cat.default\",[\"tensors\"]]],\"regions\":[[3]],"
 #define VALUES                                                                                     \
-    "\"values\":[[\"f32\",[4,5],0,1],[\"f32\",[5],1],[\"i64\",[],2],[\"f32\",[\"2*B+1\",4],3],"     \
+    "\"values\":[[\"f32\",[4,5],0,1],[\"f32\",[5],1],[\"i64\",[],2],[\"f32\",[\"2*B+1\",4],3],"    \
     "[\"f32\",[\"2*B+1\",5],4,1],[\"f32\",[1],5],[\"f32\",[\"4*B+2\",5],6,1]],"
 #define OPS                                                                                        \
-    "\"ops\":[{\"o\":0,\"i\":[1,3,0],\"p\":[4],\"m\":1,\"s\":[3,0],\"r\":1,\"a\":{\"beta\":1,"      \
+    "\"ops\":[{\"o\":0,\"i\":[1,3,0],\"p\":[4],\"m\":1,\"s\":[3,0],\"r\":1,\"a\":{\"beta\":1,"     \
     "\"alpha\":0.5,\"dtype\":\"bf16\",\"size\":[\"B\",-1],\"ends\":\"3*B\",\"mode\":\"Big\","      \
     "\"flag\":true,\"pad\":[0,1],\"scale\":[0.5,2]}},"                                             \
     "{\"o\":1,\"i\":[[4,null,5]],\"p\":[6]}]}"
@@ -106,6 +106,28 @@ static void reads_attributes(void **state)
     tv_arena_close(a);
 }
 
+/* Paddle's operators name their results too, and one may be a list or absent. */
+static void reads_slots_of_results(void **state)
+{
+    static const char text[] =
+        "{\"schema\":\"trivet.capture/1\",\"framework\":\"paddle\",\"pir\":true,\"train\":false,"
+        "\"values\":[[\"f32\",[4,4],0],[\"f32\",[4,2],1],[\"f32\",[4,2],2]],\"modules\":[],"
+        "\"parameters\":[],\"buffers\":[],\"inputs\":[0],\"outputs\":[2],"
+        "\"operators\":[[\"split\",[\"x\"],[\"mask\",\"out\"]]],"
+        "\"ops\":[{\"o\":0,\"i\":[0],\"p\":[null,[1,2]]}]}";
+    tv_arena *a = test_arena();
+    const tv_source *s = NULL;
+    (void)state;
+    assert_ok(a, read_text(a, text, &s));
+    const tv_node *n = &s->program->main->nodes[0];
+    assert_true(s->program->dialect == TV_DIALECT_PADDLE && s->program->pir);
+    assert_int_equal(n->n_outputs, 2);
+    assert_int_equal(tv_node_out_slot(n, "out", 1), 2);
+    assert_int_equal(tv_node_out_slot(n, "mask", 0), TV_NO_VALUE);
+    assert_false(n->saved_known);
+    tv_arena_close(a);
+}
+
 typedef struct broken {
     const char *text;
     const char *id;
@@ -166,9 +188,9 @@ static void cuts_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_values),        cmocka_unit_test(reads_operators),
-        cmocka_unit_test(reads_attributes),    cmocka_unit_test(says_what_is_broken),
-        cmocka_unit_test(cuts_fail),
+        cmocka_unit_test(reads_values),     cmocka_unit_test(reads_operators),
+        cmocka_unit_test(reads_attributes), cmocka_unit_test(says_what_is_broken),
+        cmocka_unit_test(cuts_fail),        cmocka_unit_test(reads_slots_of_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
