@@ -278,6 +278,21 @@ static const tv_err *describe(tv_arena *a, const tv_source *src, program_spec *x
     return NULL;
 }
 
+/* Lengths to try where the usual one does not fit the program and nobody stated one: CLIP's 77
+ * tokens, short windows, a second of sound at 16 kHz. */
+static const tv_err *first_that_fits(tv_arena *a, const tv_program *p, tv_trials *out)
+{
+    static const double lengths[] = {77, 64, 16, 512, 16000, 160000};
+    tv_run_sizes sizes = {0};
+    const tv_err *err = tv_trials_run(a, p, &sizes, false, out);
+    for (size_t i = 0; err && i < sizeof lengths / sizeof *lengths; i++) {
+        sizes.seq = lengths[i];
+        if (!tv_trials_run(a, p, &sizes, false, out))
+            return NULL;
+    }
+    return err;
+}
+
 static unsigned claims(const tv_source *s)
 {
     return s->kind == TV_SOURCE_PROGRAM && s->program && s->program->main ? 100 : 0;
@@ -287,8 +302,7 @@ static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
 {
     program_spec *x = tv_new(a, program_spec, 1);
     x->program = s->program;
-    const tv_run_sizes usual = {0};
-    const tv_err *err = tv_trials_run(a, s->program, &usual, false, &x->usual);
+    const tv_err *err = first_that_fits(a, s->program, &x->usual);
     if (!err)
         err = find_cache(a, x);
     if (err)

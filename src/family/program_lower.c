@@ -164,6 +164,18 @@ static const char *block_name(const tv_lower *l, const tv_segment *s)
     return s->stage == TV_STAGE_EMBED ? "embed" : s->stage == TV_STAGE_HEAD ? "head" : "body";
 }
 
+static void declare_behind(tv_lower *l)
+{
+    for (size_t i = 0; i < l->behind.n; i++) {
+        const tv_value *v = l->behind.v[i];
+        const double n = (double)tv_value_elements(v);
+        const double cols = v->rank > 1 ? (double)v->dims[v->rank - 1].size : 1;
+        tv_emit_weight(l->e, tv_cstr(l->a, v->name), TV_WEIGHT_OTHER, n / fmax(1, cols),
+                       fmax(1, cols), 1, TV_SHARD_NONE);
+    }
+    l->behind.n = 0;
+}
+
 static void write_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
 {
     const tv_val handed = s->in == TV_NO_VALUE ? tv_no_val : l->val[s->in];
@@ -173,6 +185,7 @@ static void write_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
     const double cached = cache_width(l, s);
     if (cached > 0)
         tv_emit_cache(l->e, cached, 0, 0, 0);
+    declare_behind(l);
     for (uint32_t i = 0; i < s->n; i++)
         tv_lower_item(l, &l->items.v[s->first + i]);
     if (last)

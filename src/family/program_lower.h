@@ -108,6 +108,11 @@ typedef struct tv_lower {
     tv_lowered_param *param; /* by the run value that stands for the parameter */
     uint32_t *param_of;      /* of a weight operand; TV_NO_VALUE: none */
 
+    struct { /* parameters that only constants are made from */
+        const tv_value **v;
+        size_t n, cap;
+    } behind;
+
     bool *absorbed; /* by step */
     struct {
         tv_item *v;

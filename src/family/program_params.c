@@ -6,6 +6,28 @@
 
 #include <string.h>
 
+/* "mul_9", "unsqueeze": results that the newer exporter computed are called after their operator.
+ */
+static bool is_op_name(tv_str name)
+{
+    static const char *const ops[] = {
+        "mul",    "sub",     "add",         "div",       "neg",    "unsqueeze", "squeeze",
+        "index",  "slice",   "view",        "reshape",   "expand", "cat",       "stack",
+        "where",  "permute", "t",           "transpose", "to",     "clone",     "arange",
+        "full",   "ones",    "zeros",       "sin",       "cos",    "exp",       "pow",
+        "rsqrt",  "sqrt",    "mean",        "sum",       "select", "detach",    "alias",
+        "matmul", "bmm",     "masked_fill", "triu",      "tril",   "cumsum",    "getitem",
+    };
+    while (name.n && name.p[name.n - 1] >= '0' && name.p[name.n - 1] <= '9')
+        name.n--;
+    if (name.n && name.p[name.n - 1] == '_')
+        name.n--;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (tv_str_is(name, ops[i]))
+            return true;
+    return false;
+}
+
 /* Names that exporters give to what they computed themselves. */
 static bool made_up(tv_str name)
 {
@@ -17,6 +39,8 @@ static bool made_up(tv_str name)
         if (tv_str_starts(name, tv_str_of(starts[i])))
             return true;
     if (tv_str_has(name, TV_S("Constant")) || tv_str_has(name, TV_S("_output_")))
+        return true;
+    if (is_op_name(name))
         return true;
     for (size_t i = 0; i < name.n; i++)
         if (name.p[i] < '0' || name.p[i] > '9')
@@ -103,18 +127,104 @@ static void use(tv_lower *l, const uint8_t *renamed, uint32_t v, bool told)
         p->parameter = true;
 }
 
-/* Exporters fold a batch norm into the convolution before it; the tensors that come out have no
- * name of the module's any more. */
+/* ---- what exporters folded away ---- */
+
+static tv_str module_of(tv_str name)
+{
+    for (size_t i = name.n; i-- > 0;)
+        if (name.p[i] == '.')
+            return tv_str_take(name, i);
+    return (tv_str){0};
+}
+
+/* Exporters fold a batch norm into the convolution before it. The older one's tensors have no
+ * name of the module's any more; the newer one's convolution stands in the norm's scope, which is
+ * neither the convolution's module nor above it. */
 static bool has_folded_norm(const tv_lower *l, const tv_item *t)
 {
     const tv_step *s = tv_lower_step(l, t->step);
     if (l->program->dialect != TV_DIALECT_ONNX || t->kind != TV_ITEM_STEP ||
-        s->kind != TV_STEP_CONV || t->n_in < 3 || t->in[1] == TV_NO_VALUE ||
-        t->in[2] == TV_NO_VALUE)
+        s->kind != TV_STEP_CONV || t->n_in < 2 || t->in[1] == TV_NO_VALUE ||
+        l->param_of[t->in[1]] == TV_NO_VALUE)
         return false;
-    const uint32_t w = l->param_of[t->in[1]], b = l->param_of[t->in[2]];
-    return w != TV_NO_VALUE && b != TV_NO_VALUE && made_up(l->param[w].name) &&
-           made_up(l->param[b].name);
+    const tv_str weight = l->param[l->param_of[t->in[1]]].name;
+    if (made_up(weight))
+        return tv_str_starts(weight, TV_S("onnx::Conv"));
+    const tv_str module = module_of(weight);
+    return module.n && s->name.n && !made_up(s->name) && !memchr(s->name.p, '/', s->name.n) &&
+           !tv_str_starts(module, s->name);
+}
+
+/* Operators that only move what they are given. */
+static bool only_moves(tv_str op)
+{
+    static const char *const ops[] = {"Gather",  "Slice",     "Concat",  "Transpose",
+                                      "Reshape", "Unsqueeze", "Squeeze", "Expand",
+                                      "Cast",    "Identity",  "Split",   "Flatten"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (tv_str_is(op, ops[i]))
+            return true;
+    return false;
+}
+
+typedef struct leaves {
+    const tv_program *p;
+    const uint32_t *node_of; /* of the main graph, by value put out; TV_NO_VALUE: none */
+    bool *found;             /* by program value */
+} leaves;
+
+static void find_leaves(leaves *x, uint32_t value, int depth)
+{
+    if (value == TV_NO_VALUE || depth > 40 || x->found[value])
+        return;
+    const tv_value *v = &x->p->values[value];
+    if (v->role == TV_VALUE_WEIGHT) {
+        x->found[value] = tv_dtype_of(v->dtype)->is_float && !v->buffer && !made_up(v->name) &&
+                          tv_value_elements(v) > 1;
+        return;
+    }
+    if (x->node_of[value] == TV_NO_VALUE)
+        return;
+    const tv_node *n = &x->p->main->nodes[x->node_of[value]];
+    for (size_t i = 0; only_moves(n->op) && i < n->n_inputs; i++)
+        find_leaves(x, n->inputs[i], depth + 1);
+}
+
+static uint32_t *nodes_by_output(const tv_lower *l)
+{
+    const tv_program *p = l->program;
+    uint32_t *of = tv_new(l->a, uint32_t, p->n_values + 1);
+    for (size_t i = 0; i <= p->n_values; i++)
+        of[i] = TV_NO_VALUE;
+    for (uint32_t i = 0; i < p->main->n_nodes; i++)
+        for (size_t k = 0; k < p->main->nodes[i].n_outputs; k++)
+            if (p->main->nodes[i].outputs[k] != TV_NO_VALUE)
+                of[p->main->nodes[i].outputs[k]] = i;
+    return of;
+}
+
+/* Constants that are parts or rearrangements of parameters (positions looked up once and for all,
+ * a recurrent net's gates in another order): the parameters are there, though no step reads them
+ * as they are stored. */
+static void find_behind_constants(tv_lower *l)
+{
+    const tv_program *p = l->program;
+    if (p->dialect != TV_DIALECT_ONNX)
+        return;
+    leaves x = {p, nodes_by_output(l), tv_new(l->a, bool, p->n_values + 1)};
+    for (size_t i = 0; i < l->items.n; i++)
+        for (size_t k = 0; k < l->items.v[i].n_in; k++) {
+            const uint32_t v = l->items.v[i].in[k];
+            const tv_run_value *r = v == TV_NO_VALUE ? NULL : &l->run->values[v];
+            if (r && r->constant && r->weight == TV_NO_VALUE && r->from)
+                find_leaves(&x, (uint32_t)(r->from - p->values), 0);
+        }
+    for (size_t v = 0; v < l->run->n_values; v++)
+        if (l->param[v].used && l->param[v].from)
+            x.found[l->param[v].from - p->values] = false;
+    for (size_t i = 0; i < p->n_values; i++)
+        if (x.found[i])
+            *tv_push(l->a, &l->behind) = &p->values[i];
 }
 
 void tv_lower_params(tv_lower *l)
@@ -127,6 +237,7 @@ void tv_lower_params(tv_lower *l)
         use(l, renamed, t->weight, true);
         use(l, renamed, t->bias, true);
     }
+    find_behind_constants(l);
     for (size_t i = 0; i < l->items.n; i++)
         l->items.v[i].folded_norm = has_folded_norm(l, &l->items.v[i]);
 }

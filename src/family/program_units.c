@@ -36,6 +36,12 @@ static tv_str path_of_param(const tv_lower *l, const tv_item *t)
     return (tv_str){0};
 }
 
+/* "layer1.0.conv1": scopes of the newer exporters and of captures; not "Conv_0", not "node_3". */
+static bool is_dotted_path(tv_str s)
+{
+    return s.n > 0 && memchr(s.p, '.', s.n) && !memchr(s.p, ':', s.n) && !memchr(s.p, ' ', s.n);
+}
+
 static void name_paths(tv_lower *l)
 {
     tv_str before = {0};
@@ -44,7 +50,7 @@ static void name_paths(tv_lower *l)
         const tv_str name = tv_lower_step(l, t->step)->name;
         if (has_slash(name))
             t->path = up_to_last(name, '/'); /* the last part is the operator */
-        else if (l->program->dialect == TV_DIALECT_ATEN && memchr(name.p, '.', name.n))
+        else if (is_dotted_path(name))
             t->path = name;
         else
             t->path = path_of_param(l, t);
@@ -56,14 +62,19 @@ static void name_paths(tv_lower *l)
 
 /* ---- numbered containers ---- */
 
-/* The next prefix that ends with a number of its own (".3", "_3"), behind `from`. */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The next prefix that ends with a number (".3", "_3", "layer3"), behind `from`. */
 static size_t next_key(tv_str path, size_t from, size_t *stem)
 {
     for (size_t i = from; i < path.n; i++) {
-        if (i == 0 || (path.p[i - 1] != '.' && path.p[i - 1] != '_'))
+        if (i == 0 || is_digit(path.p[i - 1]) || path.p[i - 1] == '/')
             continue;
         size_t end = i;
-        while (end < path.n && path.p[end] >= '0' && path.p[end] <= '9')
+        while (end < path.n && is_digit(path.p[end]))
             end++;
         if (end == i || (end < path.n && path.p[end] != '.' && path.p[end] != '/'))
             continue;
@@ -126,7 +137,9 @@ static int by_stem(const void *x, const void *y)
     return tv_str_cmp(((const key *)x)->stem, ((const key *)y)->stem);
 }
 
-/* A container's members are units where at least half of those with layers hold two or more. */
+/* A container's members are units where at least half of those with layers hold two or more.
+ * "attn1" and "attn2" are no container's members but two parts of a block: numbers without a
+ * separator need a third. */
 static void choose_units(keys *all)
 {
     if (all->n)
@@ -137,8 +150,11 @@ static void choose_units(keys *all)
             one += all->v[end].heavy >= 1;
             two += all->v[end].heavy >= 2;
         }
+        const tv_str stem = all->v[i].stem;
+        const char last = stem.n ? stem.p[stem.n - 1] : '.';
+        const bool separated = last == '.' || last == '_';
         for (size_t k = i; k < end; k++)
-            all->v[k].unit = two > 0 && 2 * two >= one;
+            all->v[k].unit = two > 0 && 2 * two >= one && (separated || end - i >= 3);
     }
     if (all->n)
         qsort(all->v, all->n, sizeof *all->v, by_key);
