@@ -52,6 +52,12 @@ static const char *loss_word(int v)
     return tv_loss_name((tv_loss_variant)v);
 }
 
+static const char *adapter_word(int v)
+{
+    static const char *const words[] = {"", "beside", "merged"};
+    return words[v];
+}
+
 static const char *strategy_word(int v)
 {
     return tv_strategy_name((tv_strategy)v);
@@ -92,6 +98,14 @@ const tv_option tv_model_rows[TV_MODEL_ROWS] = {
         .kind = TV_OPTION_NUMBER,
         .offset = offsetof(tv_model_options, params),
         .help = N_("number of parameters, in place of MODEL"),
+    },
+    {
+        .name = "base",
+        .kind = TV_OPTION_TEXT,
+        .offset = offsetof(tv_model_options, base),
+        .value = "MODEL",
+        .help = N_("the model that an adapter joins"),
+        .otherwise = N_("as the adapter says"),
     },
 };
 
@@ -258,6 +272,15 @@ const tv_option tv_job_rows[TV_JOB_ROWS] = {
         .otherwise = "0",
         .low = 0,
         .high = 1,
+    },
+    {
+        .name = "adapter",
+        .kind = TV_OPTION_WORD,
+        .offset = offsetof(tv_job, adapter),
+        .help = N_("inference with an adapter: beside the weights, or merged into them"),
+        .otherwise = "beside",
+        .word = adapter_word,
+        .n_words = TV_ADAPTER_MERGED + 1,
     },
     {
         .name = "strategy",

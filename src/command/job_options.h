@@ -8,6 +8,7 @@
 
 typedef struct tv_model_options {
     double params; /* --params: stands for MODEL; 0 not said */
+    tv_str base;   /* --base: the model that an adapter joins; empty: as the adapter says */
 } tv_model_options;
 
 typedef struct tv_machine_options {
@@ -60,8 +61,8 @@ extern const tv_option tv_any_rows[];
 
 /* Their lengths, as constants that an initialiser may use. */
 enum {
-    TV_MODEL_ROWS = 1,
-    TV_JOB_ROWS = 31,
+    TV_MODEL_ROWS = 2,
+    TV_JOB_ROWS = 32,
     TV_MACHINE_ROWS = 8,
     TV_MONEY_ROWS = 8,
     TV_ANY_ROWS = 7,

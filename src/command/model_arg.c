@@ -1,6 +1,7 @@
 /* What MODEL means: a path that exists wins over a built-in name. */
 #include "model_arg.h"
 
+#include "adapter_arg.h"
 #include "family/family.h"
 #include "read/builtin.h"
 #include "read/reader.h"
@@ -55,5 +56,11 @@ const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_mod
 {
     const tv_source *source = NULL;
     TV_TRY(source_of(r, args, o, &source));
+    if (source->adapter)
+        return tv_adapter_argument(r, source->adapter, o->base, out);
+    if (o->base.n)
+        return tv_hint(TV_FAIL0(r->a, TV_USAGE, "model.base",
+                                N_("--base goes with an adapter, and the model is none")),
+                       TV_TEXT0("model.base.try", N_("Leave it out.")));
     return tv_family_model(r->a, source, out);
 }

@@ -259,6 +259,26 @@ bool tv_emit_quantised(const tv_emit *e, tv_weight_plan plan)
     return p->base_experts_only ? plan.role == TV_WEIGHT_EXPERT : is_matrix(plan.role);
 }
 
+bool tv_emit_name_in(tv_str path, tv_str names)
+{
+    for (tv_cut c = tv_str_cut(names, ',');; c = tv_str_cut(c.tail, ',')) {
+        const tv_str name = tv_str_trim(c.head);
+        const bool end =
+            tv_str_ends(path, name) && (path.n == name.n || path.p[path.n - name.n - 1] == '.');
+        if (name.n && (end || tv_str_glob(path, name)))
+            return true;
+        if (!c.found)
+            return false;
+    }
+}
+
+bool tv_emit_is_saved(const tv_emit *e, const char *path)
+{
+    const tv_setting *s = e->set;
+    return s->saved_modules.n && s->trainable == TV_TRAIN_LORA && tv_emit_trains(e) &&
+           tv_emit_name_in(tv_str_of(path), s->saved_modules);
+}
+
 tv_weight *tv_emit_declare(tv_emit *e, tv_op *op, tv_weight_plan plan)
 {
     tv_graph *g = e->g;
@@ -286,6 +306,10 @@ tv_weight *tv_emit_declare(tv_emit *e, tv_op *op, tv_weight_plan plan)
         each = p->base_bytes > 0 ? p->base_bytes : tv_dtype_bytes(p->base);
     }
     w->bytes = w->elements * each;
+    if (!w->trainable && tv_emit_is_saved(e, w->name)) {
+        w->trainable = true; /* PEFT's ModulesToSaveWrapper: a copy trains, the original stays */
+        e->g->frozen_buffers_bytes += w->bytes;
+    }
     if (op)
         op->n_weights++;
     return w;

@@ -35,29 +35,16 @@ static tv_val to_compute(tv_emit *e, bool keep_fp32, tv_val x)
     return tv_emit_autocast(e) ? tv_emit_cast(e, "16-bit copy", x, tv_emit_matmul_dtype(e)) : x;
 }
 
-/* PEFT's rule: the module's own name, or the end of its path after a dot. */
-static bool last_part_is(tv_str name, tv_str part)
-{
-    return tv_str_ends(name, part) && name.n > part.n && name.p[name.n - part.n - 1] == '.';
-}
-
 static bool targets(const tv_emit *e, const tv_linear *l, const char *path)
 {
     const tv_setting *s = e->set;
-    if (s->trainable != TV_TRAIN_LORA || !tv_emit_trains(e) || l->no_adapter || e->frozen)
+    const bool trains = s->trainable == TV_TRAIN_LORA && tv_emit_trains(e);
+    if (!(trains || s->lora_beside) || l->no_adapter || e->frozen)
         return false;
     if (e->block == TV_NONE || e->g->blocks[e->block].stage != TV_STAGE_BODY)
         return false;
-    if (s->lora_targets.n == 0)
-        return true;
-    for (tv_cut c = tv_str_cut(s->lora_targets, ',');; c = tv_str_cut(c.tail, ',')) {
-        const tv_str pattern = tv_str_trim(c.head);
-        const tv_str name = tv_str_of(path);
-        if (pattern.n && (tv_str_glob(name, pattern) || last_part_is(name, pattern)))
-            return true;
-        if (!c.found)
-            return false;
-    }
+    /* PEFT's rule: the module's own name, or the end of its path after a dot. */
+    return s->lora_targets.n == 0 || tv_emit_name_in(tv_str_of(path), s->lora_targets);
 }
 
 static tv_form rows_of(const tv_linear *l, tv_val x)
@@ -104,7 +91,8 @@ static void declare_linear(tv_emit *e, tv_op *op, const product *p)
 
 static bool weight_trains(const tv_emit *e, const product *p)
 {
-    return tv_emit_trains(e) && (p->adapter || (e->set->trainable == TV_TRAIN_ALL && !e->frozen));
+    return tv_emit_trains(e) && (p->adapter || (e->set->trainable == TV_TRAIN_ALL && !e->frozen) ||
+                                 tv_emit_is_saved(e, p->l->name));
 }
 
 static void price_linear(const tv_emit *e, tv_op *op, const product *p, bool wgrad)

@@ -59,4 +59,9 @@ typedef struct tv_stream {
 
 tv_val tv_emit_stream(tv_emit *e, const tv_stream *s);
 
+/* Is the path one of the comma-separated names (or ends with ".name", or fits it as a glob)? */
+bool tv_emit_name_in(tv_str path, tv_str names);
+/* A module that is trained whole beside adapters. */
+bool tv_emit_is_saved(const tv_emit *e, const char *path);
+
 #endif

@@ -72,6 +72,12 @@ typedef enum tv_strategy {
     TV_STRATEGY_HSDP,
 } tv_strategy;
 
+typedef enum tv_adapter_use {
+    TV_ADAPTER_DEFAULT, /* beside: as it is loaded */
+    TV_ADAPTER_BESIDE,
+    TV_ADAPTER_MERGED,
+} tv_adapter_use;
+
 typedef struct tv_parallel {
     uint32_t tp, pp, cp, ep; /* 0 or 1: not used */
 } tv_parallel;
@@ -102,7 +108,8 @@ typedef struct tv_job {
     tv_str
         lora_targets; /* comma-separated globs over module paths; empty: every linear of the body */
     double lora_dropout;
-    double dropout; /* < 0: as the model's configuration says; >= 0 overrides it */
+    tv_adapter_use adapter; /* of a model that is one: how inference runs it */
+    double dropout;         /* < 0: as the model's configuration says; >= 0 overrides it */
     tv_dtype kv;
     double samples; /* in the data set */
     double epochs;

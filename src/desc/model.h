@@ -48,8 +48,9 @@ struct tv_model {
     uint32_t default_seq; /* what a job takes when nobody says: 0 no sequence */
     uint32_t default_target_seq;
     uint32_t image_h, image_w, image_c;
-    bool generates; /* decodes token by token with a cache */
-    const tv_json *file; /* programs: what the file says of itself; NULL: nothing */
+    bool generates;            /* decodes token by token with a cache */
+    const tv_adapter *adapter; /* joins the model: what a job takes where nobody says otherwise */
+    const tv_json *file;       /* programs: what the file says of itself; NULL: nothing */
     const tv_text *warnings;
     size_t n_warnings;
 

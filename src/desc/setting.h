@@ -38,7 +38,9 @@ typedef struct tv_setting {
     uint32_t lora_rank;
     tv_str lora_targets; /* comma-separated globs; empty: every linear of the body */
     double lora_dropout;
-    tv_dtype lora_dtype; /* PEFT makes adapters fp32 unless told otherwise */
+    tv_dtype lora_dtype;  /* PEFT makes adapters fp32 unless told otherwise */
+    bool lora_beside;     /* inference: adapters stay beside their matrices */
+    tv_str saved_modules; /* comma-separated names: trained whole beside adapters, as copies */
     bool repeat_kv; /* K and V are repeated to all heads before the kernel (padding mask, old code)
                      */
     bool forced_contiguous; /* q is made contiguous before SDPA (transformers 4.48-4.52) */

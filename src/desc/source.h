@@ -3,6 +3,7 @@
 #ifndef TV_SOURCE_H
 #define TV_SOURCE_H
 
+#include "adapter.h"
 #include "base/json.h"
 #include "dtype.h"
 #include "program.h"
@@ -73,6 +74,7 @@ struct tv_source {
     double stated_params;       /* --params, or a count that the file states; 0 unknown */
     uint64_t stated_total_size; /* an index's metadata.total_size; 0 absent */
     const tv_program *program;  /* TV_SOURCE_PROGRAM: the graph */
+    const tv_adapter *adapter;  /* the tensors are an adapter's, beside a base model's */
     const tv_component *components;
     size_t n_components;
     const tv_text *warnings; /* what was odd in the files */

@@ -46,7 +46,9 @@ static void choose_task(resolver *r)
     tv_job *job = &r->c->job;
     if (job->task != TV_TASK_DEFAULT)
         return;
-    job->task = r->model->generates ? TV_TASK_INFER : TV_TASK_TRAIN;
+    job->task = r->model->adapter     ? TV_TASK_LORA
+                : r->model->generates ? TV_TASK_INFER
+                                      : TV_TASK_TRAIN;
     took(r, "task", tv_str_of(tv_task_name(job->task)));
 }
 
@@ -185,6 +187,64 @@ static void choose_lengths(resolver *r)
     }
 }
 
+/* ---- adapters ---- */
+
+static void from_adapter(resolver *r, const char *field, tv_str value)
+{
+    *tv_push(r->a, &r->defaults) =
+        TV_TEXT(r->a, field, N_("{field} comes from the adapter: {value}"),
+                tv_arg_str("field", tv_str_of(field)), tv_arg_str("value", value));
+}
+
+/* What nobody said is as the adapter's own files say. */
+static void take_adapter(resolver *r)
+{
+    const tv_adapter *x = r->model->adapter;
+    tv_job *job = &r->c->job;
+    tv_buf rank = tv_buf_in(r->a);
+    if (!x)
+        return;
+    tv_put_double(&rank, x->rank);
+    if (!job->lora_rank && x->rank >= 1 && x->rank <= 65536) {
+        job->lora_rank = (uint32_t)x->rank;
+        from_adapter(r, "lora-rank", tv_buf_str(&rank));
+    }
+    if (!job->lora_targets.n && x->targets.n) {
+        job->lora_targets = x->targets;
+        from_adapter(r, "lora-targets", x->targets);
+    }
+    if (!(job->lora_dropout > 0) && x->dropout > 0 && x->dropout < 1)
+        job->lora_dropout = x->dropout;
+}
+
+/* Weights of an adapter that serves stay in the type of its file. */
+static void choose_adapter_use(resolver *r)
+{
+    const tv_adapter *x = r->model->adapter;
+    tv_job *job = &r->c->job;
+    if (!x || tv_job_trains(job))
+        return;
+    if (job->adapter == TV_ADAPTER_DEFAULT) {
+        job->adapter = TV_ADAPTER_BESIDE;
+        took(r, "adapter", TV_S("beside"));
+    }
+    if (job->adapter == TV_ADAPTER_MERGED)
+        return;
+    take_adapter(r);
+    job->lora_rank = or_default(r, "lora-rank", job->lora_rank, 16);
+    if (job->lora_targets.n == 0)
+        job->lora_targets = TV_S(PEFT_TARGETS);
+    if (!job->lora_dtype && x->dtype)
+        job->lora_dtype = x->dtype;
+    if (x->bytes > 0)
+        *tv_push(r->a, &r->defaults) =
+            TV_TEXT(r->a, "adapter.file",
+                    N_("the adapter's file holds {params} parameters ({bytes}); merged into the "
+                       "weights (--adapter merged) they would take nothing"),
+                    tv_arg_num("params", TV_ARG_COUNT, x->params),
+                    tv_arg_num("bytes", TV_ARG_MEMORY, x->bytes));
+}
+
 static void choose_training(resolver *r)
 {
     tv_job *job = &r->c->job;
@@ -204,6 +264,7 @@ static void choose_training(resolver *r)
     }
     if (!tv_job_adapts(job))
         return;
+    take_adapter(r);
     job->lora_rank = or_default(r, "lora-rank", job->lora_rank, 16);
     if (job->lora_targets.n == 0) {
         job->lora_targets = TV_S(PEFT_TARGETS);
@@ -231,7 +292,9 @@ static tv_setting setting_of(const resolver *r)
                               : TV_TRAIN_NONE,
         .lora_rank = job->lora_rank,
         .lora_targets = job->lora_targets,
-        .lora_dropout = job->lora_dropout,
+        .lora_dropout = trains ? job->lora_dropout : 0,
+        .lora_beside = job->adapter == TV_ADAPTER_BESIDE && r->model->adapter && !trains,
+        .saved_modules = adapts && r->model->adapter ? r->model->adapter->saved : (tv_str){0},
         /* PEFT's autocast_adapter_dtype is on by default */
         .lora_dtype = job->lora_dtype ? job->lora_dtype : TV_F32,
         .keep_logits = true, /* the module's output object lives until the step ends */
@@ -338,6 +401,7 @@ const tv_err *tv_predict_case(tv_arena *a, const tv_model *model, const tv_job *
     choose_lengths(&r);
     TV_TRY(check_lengths(&r));
     choose_training(&r);
+    choose_adapter_use(&r);
     out->setting = setting_of(&r);
     out->job.defaults = r.defaults.v;
     out->job.n_defaults = r.defaults.n;

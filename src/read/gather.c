@@ -317,6 +317,12 @@ const tv_err *tv_gather_done(tv_gather *g, const tv_source **out)
     s->n_tensors = g->tensors.n;
     for (size_t i = 0; i < s->n_tensors; i++)
         s->tensor_bytes += (double)s->tensors[i].bytes;
+    if (s->adapter) {
+        tv_adapter *x = tv_new(g->a, tv_adapter, 1);
+        *x = *s->adapter;
+        tv_measure_adapter(s, x);
+        s->adapter = x;
+    }
     s->files = g->files.v;
     s->n_files = g->files.n;
     s->warnings = g->warnings.v;

@@ -107,6 +107,11 @@ const tv_err *tv_read_config(tv_gather *g, tv_str path) TV_CHECKED;
 const tv_err *tv_read_config_beside(tv_gather *g, tv_str path) TV_CHECKED;
 /* Says so where adapter_config.json lies in the folder: the tensors are an adapter's. */
 const tv_err *tv_warn_adapter(tv_gather *g, tv_str folder) TV_CHECKED;
+/* Is it an adapter's configuration? Then it is taken as such. */
+bool tv_is_adapter_config(const tv_json *doc);
+void tv_take_adapter(tv_gather *g, tv_str path, const tv_json *doc);
+/* What the adapter's own tensors hold, when all are gathered. */
+void tv_measure_adapter(tv_source *s, tv_adapter *x);
 /* A diffusers pipeline: model_index.json and one folder per component. */
 const tv_err *tv_read_pipeline(tv_gather *g, tv_str folder, const tv_json *doc) TV_CHECKED;
 

@@ -24,8 +24,6 @@ typedef struct other_json {
 
 /* JSON files that lie beside models and describe none. */
 static const other_json others[] = {
-    {"peft_type", N_("an adapter's settings, not a model"),
-     N_("Name the base model, and describe the adapter with --task lora --lora-rank."), false},
     {"tokenizer_class", N_("a tokenizer's settings, not a model"),
      N_("Name the folder, or config.json in it."), false},
     {"added_tokens_decoder", N_("a tokenizer's settings, not a model"),
@@ -102,6 +100,10 @@ const tv_err *tv_read_config(tv_gather *g, tv_str path)
     TV_TRY(tv_json_parse_file(g->a, path, &doc));
     if (tv_is_paddle_settings(doc))
         return tv_read_paddle_served(g, path, doc);
+    if (tv_is_adapter_config(doc)) {
+        tv_take_adapter(g, path, doc);
+        return NULL;
+    }
     TV_TRY(check_document(g, path, doc));
     const tv_str folder = tv_path_folder(path);
     if (is_pipeline(path, doc))
@@ -119,21 +121,6 @@ const tv_err *tv_read_config_beside(tv_gather *g, tv_str path)
         !tv_str_starts(name, TV_S("pytorch_model")))
         return NULL;
     return tv_file_stat(g->a, config).exists ? tv_read_config(g, config) : NULL;
-}
-
-const tv_err *tv_warn_adapter(tv_gather *g, tv_str folder)
-{
-    const tv_str path = tv_path_join(g->a, folder, TV_S("adapter_config.json"));
-    const tv_json *doc = NULL;
-    if (!tv_file_stat(g->a, path).exists)
-        return NULL;
-    TV_TRY(tv_json_parse_file(g->a, path, &doc));
-    const tv_str base = tv_json_str(tv_json_get(doc, "base_model_name_or_path"));
-    tv_gather_warn(g, TV_TEXT(g->a, "read.adapter",
-                              N_("only an adapter is there: name its base model {base} to count "
-                                 "both"),
-                              tv_arg_str("base", base.n ? base : TV_S("?"))));
-    return NULL;
 }
 
 const tv_err *tv_read_description(tv_arena *a, tv_str name, tv_str text, const tv_source **out)

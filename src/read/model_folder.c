@@ -420,7 +420,7 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
         TV_TRY(read_onnx_of(g, f, &found));
     if (found)
         return NULL;
-    if (config.n == 0 && g->files.n == 0)
+    if (config.n == 0 && g->files.n == 0 && !has(f, "adapter_config.json"))
         return nothing_to_read(g, f);
     if (config.n)
         return NULL;

@@ -357,6 +357,16 @@ void tv_page_cards(const tv_page *page, const tv_plan *plan)
     put_unknown(page, plan);
 }
 
+static void put_notes(const tv_page *page, const tv_model *m)
+{
+    tv_text *v = tv_new(page->b->a, tv_text, m->n_warnings + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_warnings; i++)
+        if (tv_report_always(m->warnings[i].id))
+            v[n++] = m->warnings[i];
+    put_texts(page, N_("the model's files"), v, n);
+}
+
 void tv_plan_text(const tv_request *req, tv_buf *b, const tv_plan_view *view)
 {
     const tv_page page = tv_page_on(req, b);
@@ -375,8 +385,10 @@ void tv_plan_text(const tv_request *req, tv_buf *b, const tv_plan_view *view)
     put_unknown(&page, plan);
     tv_page_thumbs(&page, view->thumbs, view->n_thumbs);
     put_texts(&page, N_("remarks"), view->remarks, view->n_remarks);
-    if (best)
+    if (best) {
+        put_notes(&page, best->estimate.model);
         put_texts(&page, N_("assumed, because nobody said"), best->job.defaults,
                   best->job.n_defaults);
+    }
     put_texts(&page, N_("assumed for the choice"), plan->defaults, plan->n_defaults);
 }

@@ -199,4 +199,7 @@ void tv_page_cards(const tv_page *page, const tv_plan *plan);
 void tv_page_phases(const tv_page *page, const tv_life_plan *p, bool all);
 void tv_page_formats(const tv_page *page, const tv_formats_view *v);
 
+/* A remark on a model that concerns every job: what was assumed of it, what its files do. */
+bool tv_report_always(const char *id);
+
 #endif

@@ -531,6 +531,15 @@ static void put_texts(const tv_page *page, const char *head, const tv_text *v, s
         tv_page_text(page, TV_PLAIN, 2, v[i]);
 }
 
+bool tv_report_always(const char *id)
+{
+    static const char *const starts[] = {"adapter.", "torch.", "opaque.", "state."};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (tv_str_starts(tv_str_of(id), tv_str_of(starts[i])))
+            return true;
+    return false;
+}
+
 /* What was odd or lost in the model's files, as far as it touches this job; everything under
  * --explain. */
 static bool touches(const tv_estimate *est, const char *id, bool explain)
@@ -539,6 +548,8 @@ static bool touches(const tv_estimate *est, const char *id, bool explain)
     static const char *const training[] = {"program.folded", "program.inference",
                                            "program.cross-entropy", "program.pointwise"};
     const tv_str name = tv_str_of(id);
+    if (tv_report_always(id))
+        return true;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (tv_str_is(name, always[i]))
             return true;

@@ -259,6 +259,8 @@ static void what_a_path_holds(void **state)
         {"adapter", TV_SOURCE_SAFETENSORS, "adapter", 2, 24, 0, false, 0, "read.adapter"},
         {"adapter/adapter_model.safetensors", TV_SOURCE_SAFETENSORS, "adapter_model", 2, 24, 0,
          false, 0, "read.adapter"},
+        {"adapter_config.json", TV_SOURCE_SAFETENSORS, "folders", 0, 0, 0, false, 0,
+         "read.adapter"},
         {"twice", TV_SOURCE_SAFETENSORS, "twice", 2, 24, 0, false, 0, "read.copies"},
         {"clash", TV_SOURCE_SAFETENSORS, "clash", 2, 24, 0, false, 0, "read.copies"},
         {"mistral", TV_SOURCE_HF_CONFIG, "mistral", 2, 24, 0, true, 0, NULL},
@@ -324,7 +326,6 @@ static void what_a_path_lacks(void **state)
         {"split-fewer", "gguf.part-tensors", TV_INPUT},
         {"several", "read.several-models", TV_USAGE},
         {"list.json", "config.no-object", TV_INPUT},
-        {"adapter_config.json", "config.not-a-model", TV_UNSUPPORTED},
         {"model.onnx", "onnx.no-graph", TV_INPUT},
         {"notes.txt", "read.unknown-format", TV_UNSUPPORTED},
     };
