@@ -13,6 +13,7 @@ typedef struct program_spec {
     tv_trials usual;        /* at the program's own sizes */
     const double *kv_width; /* per input: elements a token in the cache; NULL: none */
     double seq, image_h, image_w;
+    tv_arena *scratch; /* given back after each build */
 } program_spec;
 
 /* ---- building ---- */
@@ -53,6 +54,27 @@ static void open_recorded(tv_lower *l)
         l->recorded_storage[i] = TV_NONE;
 }
 
+/* Some programs take one length or one size only, whatever their symbols say. */
+static const tv_err *check_sizes(tv_arena *a, const tv_run *r, const tv_setting *set)
+{
+    const bool seq =
+        r->has_seq && set->seq && set->phase != TV_PHASE_DECODE && fabs(r->seq - set->seq) > 0;
+    const bool image = r->has_image && set->image_h && fabs(r->image_h - set->image_h) > 0;
+    if (seq)
+        return tv_hint(TV_FAIL(a, TV_USAGE, "program.seq",
+                               N_("the graph does not take {asked} tokens"),
+                               tv_arg_num("asked", TV_ARG_COUNT, set->seq)),
+                       TV_TEXT(a, "program.seq.try", N_("It takes {own}: try --seq {own}."),
+                               tv_arg_num("own", TV_ARG_NUMBER, r->seq)));
+    if (image)
+        return tv_hint(TV_FAIL(a, TV_USAGE, "program.image",
+                               N_("the graph does not take images of {asked} pixels a side"),
+                               tv_arg_num("asked", TV_ARG_COUNT, set->image_h)),
+                       TV_TEXT(a, "program.image.try", N_("It takes {own}: try --image {own}."),
+                               tv_arg_num("own", TV_ARG_NUMBER, r->image_h)));
+    return NULL;
+}
+
 static const tv_err *trials_for(tv_arena *a, const program_spec *x, const tv_setting *set,
                                 tv_trials *out)
 {
@@ -61,7 +83,7 @@ static const tv_err *trials_for(tv_arena *a, const program_spec *x, const tv_set
         .seq = decode ? 1 : set->seq,
         .image_h = set->image_h,
         .image_w = set->image_w,
-        .training = set->phase == TV_PHASE_TRAIN,
+        .training = x->program->training && set->phase == TV_PHASE_TRAIN,
     };
     if (!decode && !sizes.training && at_usual_sizes(x, &sizes)) {
         *out = x->usual;
@@ -73,19 +95,30 @@ static const tv_err *trials_for(tv_arena *a, const program_spec *x, const tv_set
 static const tv_err *lower(tv_arena *a, const program_spec *x, const tv_setting *set,
                            const tv_trials *t, tv_lower *l, tv_graph **graph)
 {
-    *l = (tv_lower){.a = a, .program = x->program, .t = t, .set = set, .kv_width = x->kv_width};
+    *l = (tv_lower){.a = x->scratch,
+                    .keep = a,
+                    .program = x->program,
+                    .t = t,
+                    .set = set,
+                    .kv_width = x->kv_width};
     open_recorded(l);
     TV_TRY(tv_lower_graph(l, graph));
     (*graph)->guessed_share = l->all_bytes > 0 ? l->guessed_bytes / l->all_bytes : 0;
     return NULL;
 }
 
+/* An error may lie in the scratch, so that it is given back only where there is none. */
 static const tv_err *build(tv_arena *a, const tv_model *m, const tv_setting *set, tv_graph **graph)
 {
+    const program_spec *x = m->spec;
+    const tv_mark mark = tv_arena_mark(x->scratch);
     tv_trials t;
     tv_lower l;
-    TV_TRY(trials_for(a, m->spec, set, &t));
-    return lower(a, m->spec, set, &t, &l, graph);
+    TV_TRY(trials_for(x->scratch, x, set, &t));
+    TV_TRY(check_sizes(a, t.run[0], set));
+    TV_TRY(lower(a, x, set, &t, &l, graph));
+    tv_arena_rewind(x->scratch, mark);
+    return NULL;
 }
 
 /* ---- the model ---- */
@@ -98,7 +131,7 @@ static const tv_err *find_cache(tv_arena *a, program_spec *x)
         return NULL;
     tv_trials t;
     const tv_run_sizes one = {.seq = 1};
-    TV_TRY(tv_trials_run(a, x->program, &one, true, &t));
+    TV_TRY(tv_trials_run(x->scratch, x->program, &one, true, &t));
     if (t.n < 4)
         return NULL;
     double *width = tv_new(a, double, t.run[0]->n_inputs + 1);
@@ -302,6 +335,7 @@ static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
 {
     program_spec *x = tv_new(a, program_spec, 1);
     x->program = s->program;
+    x->scratch = tv_arena_child(a, TV_LIMIT_ARENA_BYTES);
     const tv_err *err = first_that_fits(a, s->program, &x->usual);
     if (!err)
         err = find_cache(a, x);

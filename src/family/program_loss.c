@@ -82,7 +82,7 @@ tv_text tv_lower_loss_words(const tv_lower *l)
 {
     const loss x = loss_of(l);
     if (x.kind == LOSS_CROSS_ENTROPY)
-        return TV_TEXT(l->a, "program.cross-entropy",
+        return TV_TEXT(l->keep, "program.cross-entropy",
                        N_("for training a cross entropy over {n} classes is put on the output"),
                        tv_arg_num("n", TV_ARG_COUNT, x.classes));
     if (x.kind == LOSS_POINTWISE)

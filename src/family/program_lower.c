@@ -103,7 +103,7 @@ static void put_inputs(tv_lower *l)
         if (v == TV_NO_VALUE || is_cached(l, i) || tv_lower_is_weight(l, v))
             continue;
         const tv_run_value *r = &l->run->values[v];
-        const char *what = r->from && r->from->name.n ? tv_cstr(l->a, r->from->name) : "input";
+        const char *what = r->from && r->from->name.n ? tv_cstr(l->keep, r->from->name) : "input";
         const tv_val x =
             tv_emit_input_of(l->e, what, tv_trials_elements(l->t, v), input_dtype(l, r->dtype));
         l->val[v] = x;
@@ -160,7 +160,7 @@ static const char *block_name(const tv_lower *l, const tv_segment *s)
             break;
         }
     if (unit.n)
-        return tv_cstr(l->a, unit);
+        return tv_cstr(l->keep, unit);
     return s->stage == TV_STAGE_EMBED ? "embed" : s->stage == TV_STAGE_HEAD ? "head" : "body";
 }
 
@@ -170,7 +170,7 @@ static void declare_behind(tv_lower *l)
         const tv_value *v = l->behind.v[i];
         const double n = (double)tv_value_elements(v);
         const double cols = v->rank > 1 ? (double)v->dims[v->rank - 1].size : 1;
-        tv_emit_weight(l->e, tv_cstr(l->a, v->name), TV_WEIGHT_OTHER, n / fmax(1, cols),
+        tv_emit_weight(l->e, tv_cstr(l->keep, v->name), TV_WEIGHT_OTHER, n / fmax(1, cols),
                        fmax(1, cols), 1, TV_SHARD_NONE);
     }
     l->behind.n = 0;
@@ -254,8 +254,8 @@ const tv_err *tv_lower_graph(tv_lower *l, tv_graph **graph)
     tv_lower_params(l);
     tv_lower_units(l);
     if (l->segments.n == 0)
-        return TV_FAIL0(l->a, TV_INPUT, "program.empty", N_("the graph has no operation in it"));
-    tv_emit e = tv_emit_open(l->a, l->set);
+        return TV_FAIL0(l->keep, TV_INPUT, "program.empty", N_("the graph has no operation in it"));
+    tv_emit e = tv_emit_open(l->keep, l->set);
     l->e = &e;
     put_inputs(l);
     kinds all = {0};

@@ -89,7 +89,8 @@ typedef struct tv_segment {
 } tv_segment;
 
 typedef struct tv_lower {
-    tv_arena *a;
+    tv_arena *a;    /* given back when the graph is written */
+    tv_arena *keep; /* names that the graph refers to */
     const tv_program *program;
     const tv_trials *t;
     const tv_run *run; /* the first trial */

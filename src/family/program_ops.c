@@ -86,7 +86,7 @@ static tv_form elements(const tv_lower *l, uint32_t v)
 static const char *param_name(const tv_lower *l, uint32_t v, const char *fallback)
 {
     const uint32_t p = v == TV_NO_VALUE ? TV_NO_VALUE : l->param_of[v];
-    return p == TV_NO_VALUE || !l->param[p].name.n ? fallback : tv_cstr(l->a, l->param[p].name);
+    return p == TV_NO_VALUE || !l->param[p].name.n ? fallback : tv_cstr(l->keep, l->param[p].name);
 }
 
 static tv_lowered_param *param_of(const tv_lower *l, uint32_t v)

@@ -186,15 +186,25 @@ static void open_segment(tv_lower *l, uint32_t first, tv_str unit)
         (tv_segment){.first = first, .unit = unit, .in = TV_NO_VALUE, .out = TV_NO_VALUE};
 }
 
+/* Views belong to whoever reads them: to the unit that is open, or to the next that is not. */
+static tv_str *units_of_items(const tv_lower *l, const keys *all)
+{
+    tv_str *unit = tv_new(l->a, tv_str, l->items.n + 1);
+    for (size_t i = 0; i < l->items.n; i++)
+        unit[i] = unit_of(all, l->items.v[i].path);
+    for (size_t i = l->items.n; i-- > 0;)
+        if (l->items.v[i].kind == TV_ITEM_ALIAS && i + 1 < l->items.n &&
+            (i == 0 || !tv_str_eq(unit[i], unit[i - 1])))
+            unit[i] = unit[i + 1];
+    return unit;
+}
+
 static void by_units(tv_lower *l, const keys *all)
 {
+    const tv_str *unit = units_of_items(l, all);
     for (uint32_t i = 0; i < l->items.n; i++) {
-        const tv_item *t = &l->items.v[i];
-        const tv_str unit = unit_of(all, t->path);
-        const tv_segment *last = l->segments.n ? &l->segments.v[l->segments.n - 1] : NULL;
-        const bool quiet = t->kind == TV_ITEM_ALIAS && last;
-        if (!last || (!quiet && !tv_str_eq(last->unit, unit)))
-            open_segment(l, i, unit);
+        if (!l->segments.n || !tv_str_eq(l->segments.v[l->segments.n - 1].unit, unit[i]))
+            open_segment(l, i, unit[i]);
         l->segments.v[l->segments.n - 1].n++;
     }
 }
@@ -320,11 +330,11 @@ static void name_items(tv_lower *l)
         tv_str rest = tv_str_starts(t->path, unit) ? tv_str_drop(t->path, unit.n) : t->path;
         while (rest.n && (rest.p[0] == '/' || rest.p[0] == '.'))
             rest = tv_str_drop(rest, 1);
-        char *copy = tv_new(l->a, char, rest.n + 1);
+        char *copy = tv_new(l->keep, char, rest.n + 1);
         for (size_t k = 0; k < rest.n; k++)
             copy[k] = rest.p[k] == '/' ? '.' : rest.p[k];
         const tv_step *s = tv_lower_step(l, t->step);
-        t->name = rest.n ? copy : tv_cstr(l->a, s->node ? s->node->op : s->name);
+        t->name = rest.n ? copy : tv_cstr(l->keep, s->node ? s->node->op : s->name);
     }
 }
 
