@@ -24,6 +24,7 @@ typedef struct sizes {
     double stated[AXIS_KIND_COUNT];
     double v[AXIS_KIND_COUNT];
     bool some[AXIS_KIND_COUNT]; /* an input has such an axis */
+    bool signal;                /* the sequence is one of samples, not of tokens */
     bool open[AXIS_KIND_COUNT]; /* and leaves its size open */
 } sizes;
 
@@ -132,7 +133,8 @@ static void place_cache(const tv_value *v, axes *x)
         x->v[i] = stated(v, i) < 0 ? AXIS_PAST : AXIS_OTHER;
 }
 
-static void place(tv_arena *a, const tv_value *v, axes *x)
+/* alone: the program reads nothing else; then a vector is a signal. */
+static void place(tv_arena *a, const tv_value *v, bool alone, axes *x)
 {
     static const char *const cache[] = {"past", "cache", "present", NULL};
     tv_str name = tv_str_lower(a, v->name);
@@ -140,7 +142,7 @@ static void place(tv_arena *a, const tv_value *v, axes *x)
     if (v->rank >= 3 && has_any(name, cache))
         place_cache(v, x);
     else if (v->rank == 1)
-        x->v[0] = is_whole(v->dtype) || lengths ? AXIS_BATCH : AXIS_SEQ;
+        x->v[0] = is_whole(v->dtype) || lengths || !alone ? AXIS_BATCH : AXIS_SEQ;
     else if (v->rank == 2) {
         x->v[0] = AXIS_BATCH;
         x->v[1] = stated(v, 1) < 0 || is_whole(v->dtype) ? AXIS_SEQ : AXIS_OTHER;
@@ -192,6 +194,8 @@ static void note_stated(const tv_running *r, const tv_value *v, const axes *x, s
             s->open[kind] = true;
         }
         s->some[kind] = true;
+        bool bare = v->rank <= 2 || (v->rank == 3 && v->dims[1].size == 1);
+        s->signal = s->signal || (kind == AXIS_SEQ && bare && tv_dtype_of(v->dtype)->is_float);
         /* A mask's or cache's 1 is no batch of one. */
         if (s->stated[kind] <= 0 && (x->image || v->rank > 1 || size > 1))
             s->stated[kind] = size;
@@ -199,8 +203,15 @@ static void note_stated(const tv_running *r, const tv_value *v, const axes *x, s
 }
 
 /* Sizes that nobody states: small tokens of what such models are made for. */
-static double usual(const sizes *s, axis_kind kind)
+static double usual(const tv_running *r, const sizes *s, axis_kind kind)
 {
+    if (kind == AXIS_SEQ && r->plan.seq > 0)
+        return r->plan.seq;
+    if ((kind == AXIS_HEIGHT || kind == AXIS_WIDTH) && r->plan.image > 0)
+        return r->plan.image;
+    /* A second of sound */
+    if (kind == AXIS_SEQ && s->signal)
+        return 16000;
     static const double v[AXIS_KIND_COUNT] = {
         [AXIS_OTHER] = 1,    [AXIS_BATCH] = 1,  [AXIS_SEQ] = 128,    [AXIS_PAST] = 0,
         [AXIS_CHANNELS] = 3, [AXIS_DEPTH] = 16, [AXIS_HEIGHT] = 224, [AXIS_WIDTH] = 224,
@@ -225,6 +236,8 @@ static double asked(const tv_running *r, axis_kind kind)
 
 static void assume(tv_running *r, axis_kind kind, double v)
 {
+    r->assumed_seq = r->assumed_seq || kind == AXIS_SEQ;
+    r->assumed_image = r->assumed_image || kind == AXIS_HEIGHT || kind == AXIS_WIDTH;
     static const char *const what[AXIS_KIND_COUNT] = {
         [AXIS_SEQ] = N_("sequence length"), [AXIS_CHANNELS] = N_("channels"),
         [AXIS_DEPTH] = N_("depth"),         [AXIS_HEIGHT] = N_("image height"),
@@ -244,7 +257,7 @@ static void settle(tv_running *r, sizes *s)
             s->v[kind] = s->stated[kind];
         if (s->v[kind] > 0)
             continue;
-        s->v[kind] = usual(s, kind);
+        s->v[kind] = usual(r, s, kind);
         if (s->open[kind])
             assume(r, kind, s->v[kind]);
     }
@@ -337,6 +350,7 @@ static void open_input(tv_running *r, uint32_t value, const axes *x, const sizes
     if (v->list)
         made = tv_run_make_list(r, v->dtype, &made, 1);
     if (!v->shaped) {
+        r->unshaped = v;
         tv_run_guess(r, made);
         tv_run_warn(r, TV_TEXT(r->a, "program.unshaped",
                                N_("the input {name} states no shape: a single number is assumed"),
@@ -365,7 +379,7 @@ const tv_err *tv_run_open_inputs(tv_running *r)
     for (size_t i = 0; i < b->n_inputs; i++) {
         TV_TRY(check_input(r, b->inputs[i]));
         const tv_value *v = &r->p->values[b->inputs[i]];
-        place(r->a, v, &x[i]);
+        place(r->a, v, b->n_inputs == 1, &x[i]);
         rename_axes(r, v, &x[i]);
         note_stated(r, v, &x[i], &s);
     }

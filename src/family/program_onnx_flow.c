@@ -162,6 +162,21 @@ static const tv_err *no_body(tv_running *r)
     return tv_run_fail(r, "program.body", N_("a subgraph is missing"));
 }
 
+/* A branch has no inputs of its own; where a file lists some, they are outer values by name. */
+static void bind_by_name(tv_running *r, const tv_body *b)
+{
+    const tv_program *p = tv_run_program(r);
+    for (size_t i = 0; i < b->n_inputs; i++) {
+        if (b->inputs[i] >= p->n_values)
+            continue;
+        tv_str name = p->values[b->inputs[i]].name;
+        for (uint32_t v = 0; v < p->n_values; v++)
+            if (v != b->inputs[i] && tv_str_eq(p->values[v].name, name) &&
+                tv_run_of(r, v) != TV_NO_VALUE)
+                tv_run_bind(r, b->inputs[i], tv_run_of(r, v));
+    }
+}
+
 static const tv_err *branch(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     (void)rule;
@@ -169,6 +184,8 @@ static const tv_err *branch(tv_running *r, const tv_node *n, const tv_rule *rule
     const tv_body *no = body_of(n, "else_branch");
     if (!yes || !no)
         return no_body(r);
+    bind_by_name(r, yes);
+    bind_by_name(r, no);
     double known = tv_run_scalar(r, tv_run_in(r, n, 0), -1);
     const tv_body *chosen = NULL;
     TV_TRY(tv_run_branch(r, yes, no, known < 0 ? -1 : known != 0, &chosen));

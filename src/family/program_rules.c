@@ -4,13 +4,13 @@
 
 /* The last row of each dialect's files, and its line here. */
 const tv_rule_table *const tv_rule_tables[] = {
-    &tv_rules_onnx_flow,
-    &tv_rules_onnx_index,
-    &tv_rules_onnx_layout,
-    &tv_rules_onnx_math,
-    &tv_rules_onnx_net,
-    &tv_rules_onnx_window,
-    NULL,
+    &tv_rules_onnx_flow,      &tv_rules_onnx_ml,
+    &tv_rules_onnx_ort,       &tv_rules_onnx_ort_attention,
+    &tv_rules_onnx_ort_quant, &tv_rules_onnx_quant,
+    &tv_rules_onnx_signal,    &tv_rules_onnx_text,
+    &tv_rules_onnx_index,     &tv_rules_onnx_layout,
+    &tv_rules_onnx_math,      &tv_rules_onnx_net,
+    &tv_rules_onnx_window,    NULL,
 };
 
 /* Open addressing; a key is a domain and a name. */

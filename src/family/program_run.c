@@ -500,16 +500,49 @@ static const tv_err *close_outputs(tv_running *r)
     return NULL;
 }
 
-static const tv_err *attempt(tv_arena *a, const tv_program *p, const tv_run_sizes *sizes,
-                             tv_run_plan plan, tv_run **out)
+static const tv_err *run_all(tv_running *r)
 {
-    tv_running r = open_run(a, p, sizes, plan);
-    TV_TRY(tv_run_open_inputs(&r));
-    TV_TRY(tv_run_body(&r, p->main, 1));
-    TV_TRY(close_outputs(&r));
-    close_run(&r);
-    *out = r.out;
+    TV_TRY(tv_run_body(r, r->p->main, 1));
+    return close_outputs(r);
+}
+
+static const tv_err *attempt(tv_arena *a, const tv_program *p, const tv_run_sizes *sizes,
+                             tv_run_plan plan, tv_running *r)
+{
+    *r = open_run(a, p, sizes, plan);
+    TV_TRY(tv_run_open_inputs(r));
+    const tv_err *e = run_all(r);
+    if (e && r->unshaped)
+        return TV_FAIL(a, TV_INPUT, "program.shapeless",
+                       N_("the input {name} states no shape, and the program needs one"),
+                       tv_arg_str("name", r->unshaped->name));
+    if (e)
+        return e;
+    close_run(r);
     return NULL;
+}
+
+/* Where the program leaves a size open and the usual one does not fit: tokens of CLIP's text
+ * tower, a second of sound, images of detectors and of networks with larger steps. */
+static const tv_err *attempt_usual(tv_arena *a, const tv_program *p, const tv_run_sizes *sizes,
+                                   tv_run_plan plan, tv_running *r)
+{
+    static const double seq[] = {77, 16000, 64, 512, 1500};
+    static const double image[] = {640, 256, 512, 1024, 64};
+    const tv_err *first = attempt(a, p, sizes, plan, r);
+    bool assumed_seq = r->assumed_seq;
+    bool assumed_image = r->assumed_image;
+    const tv_err *e = first;
+    for (size_t i = 0; e && assumed_seq && i < sizeof seq / sizeof *seq; i++) {
+        plan.seq = seq[i];
+        e = attempt(a, p, sizes, plan, r);
+    }
+    plan.seq = e ? 0 : plan.seq;
+    for (size_t i = 0; e && assumed_image && i < sizeof image / sizeof *image; i++) {
+        plan.image = image[i];
+        e = attempt(a, p, sizes, plan, r);
+    }
+    return e ? first : NULL;
 }
 
 /* Asked sizes give way one after the other where the program does not take them. */
@@ -553,7 +586,8 @@ const tv_err *tv_program_run(tv_arena *a, const tv_program *p, const tv_run_size
 {
     if (!p->main)
         return TV_FAIL0(a, TV_INPUT, "program.empty", N_("the program has no graph"));
-    tv_run_plan asked = {sizes->batch > 0, sizes->seq > 0, sizes->image_h > 0};
+    tv_run_plan asked = {
+        .ask_batch = sizes->batch > 0, .ask_seq = sizes->seq > 0, .ask_image = sizes->image_h > 0};
     const tv_err *first = NULL;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         tv_run_plan plan = plans[i];
@@ -562,11 +596,11 @@ const tv_err *tv_program_run(tv_arena *a, const tv_program *p, const tv_run_size
                   (plan.ask_image && !asked.ask_image));
         if (tried || (i && !asked.ask_batch && !asked.ask_seq && !asked.ask_image))
             continue;
-        tv_run *out = NULL;
-        const tv_err *e = attempt(a, p, sizes, plan, &out);
+        tv_running r;
+        const tv_err *e = attempt_usual(a, p, sizes, plan, &r);
         if (!e) {
-            warn_sizes(a, out, plan, asked);
-            *result = out;
+            warn_sizes(a, r.out, plan, asked);
+            *result = r.out;
             return NULL;
         }
         first = first ? first : e;

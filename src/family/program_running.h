@@ -32,6 +32,7 @@ typedef struct tv_running_unknowns {
 /* Which of the asked sizes an attempt uses; else what the program states. */
 typedef struct tv_run_plan {
     bool ask_batch, ask_seq, ask_image;
+    double seq, image; /* in place of the usual sizes of axes that nobody states; 0: those */
 } tv_run_plan;
 
 /* Who writes a value: a node of the body that was last looked at with that stamp. */
@@ -64,8 +65,10 @@ struct tv_running {
     size_t node_index;
     double times;
     unsigned depth;
-    double batch_stated, batch; /* where a stated batch gives way to another; else equal */
-    bool folds;                 /* constants are folded when the framework loads the graph */
+    double batch_stated, batch;      /* where a stated batch gives way to another; else equal */
+    bool assumed_seq, assumed_image; /* an axis took its usual size */
+    const tv_value *unshaped;        /* an input of which nothing is stated */
+    bool folds;                      /* constants are folded when the framework loads the graph */
 };
 
 tv_run_value *tv_running_at(const tv_running *r, uint32_t v);
