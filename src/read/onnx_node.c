@@ -19,22 +19,23 @@ enum {
  * "layer1.0.conv1". A container's member repeats the container's name. */
 static tv_str path_of_scopes(tv_onnx *o, tv_str name)
 {
-    tv_buf b = tv_buf_in(o->g->a);
+    char *path = tv_new(o->g->a, char, name.n);
     tv_str last = {0};
-    size_t before = 0; /* length without the last part */
+    size_t n = 0, before = 0; /* before: length without the last part */
     tv_cut c = tv_str_cut(tv_str_drop(name, 1), '/');
     for (; c.found; c = tv_str_cut(c.tail, '/')) {
-        const bool member =
-            last.n && c.head.n > last.n && c.head.p[last.n] == '.' && tv_str_starts(c.head, last);
+        const bool member = last.n && c.head.n > last.n && c.head.p[last.n] == '.' &&
+                            tv_str_starts(c.head, last);
         if (member)
-            b.n = before;
-        before = b.n;
-        if (b.n)
-            tv_putc(&b, '.');
-        tv_put(&b, c.head);
+            n = before;
+        before = n;
+        if (n)
+            path[n++] = '.';
+        for (size_t i = 0; i < c.head.n; i++)
+            path[n++] = c.head.p[i];
         last = c.head;
     }
-    return tv_buf_str(&b);
+    return (tv_str){path, n};
 }
 
 /* torch.export's: "['', 'layer1.0', 'layer1.0.conv1', 'conv2d_3']"; the last is the node. */
@@ -244,7 +245,7 @@ static void count_constant(tv_onnx *o, const tv_node *node)
 static const tv_err *read_body(tv_onnx *o, tv_wire w, tv_scope *scope, tv_node *node)
 {
     uint32_t *inputs = tv_new(o->g->a, uint32_t, node->n_inputs + 1);
-    tv_attr *attrs = tv_new(o->g->a, tv_attr, node->n_attrs + 1);
+    tv_attr *attrs = node->n_attrs ? tv_new(o->g->a, tv_attr, node->n_attrs) : NULL;
     size_t n_inputs = 0, n_attrs = 0;
     const tv_str owner = node->n_outputs ? o->values.v[node->outputs[0]].name : node->name;
     tv_wire_field f;
@@ -281,6 +282,7 @@ const tv_err *tv_onnx_nodes(tv_onnx *o, const tv_wire *w, const tv_fields *field
     tv_node *nodes = tv_new(o->g->a, tv_node, fields->n + 1);
     tv_onnx_room(o, fields->n);
     tv_names_room(o->g->a, &scope->names, fields->n);
+    tv_names_room(o->g->a, &seen, fields->n);
     for (size_t i = 0; i < fields->n; i++) {
         TV_TRY(tv_wire_enter(w, &fields->v[i], &inner));
         TV_TRY(read_head(o, inner, scope, (uint32_t)i, &nodes[i], &seen));
