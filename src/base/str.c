@@ -121,7 +121,7 @@ tv_str tv_str_drop(tv_str s, size_t n)
 {
     if (n > s.n)
         n = s.n;
-    return (tv_str){s.p + n, s.n - n};
+    return (tv_str){n ? s.p + n : s.p, s.n - n}; /* p may be NULL */
 }
 
 tv_str tv_str_take(tv_str s, size_t n)
@@ -133,7 +133,7 @@ tv_cut tv_str_cut(tv_str s, char separator)
 {
     const char *at = s.n ? memchr(s.p, separator, s.n) : NULL;
     if (!at)
-        return (tv_cut){s, {s.p + s.n, 0}, false};
+        return (tv_cut){s, tv_str_drop(s, s.n), false};
     const size_t n = (size_t)(at - s.p);
     return (tv_cut){tv_str_take(s, n), tv_str_drop(s, n + 1), true};
 }

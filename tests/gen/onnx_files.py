@@ -192,6 +192,7 @@ def broken():
     yield "bad-size", model(graph(data(5, tensor("w", FLOAT, [2], zeros(9)))))
     yield "bad-shape", model(graph(data(5, tensor("w", FLOAT, [1 << 62, 8]))))
     yield "bad-outside", model(graph(data(5, external("w", [1], location="../a"))))
+    yield "bad-nowhere", model(graph(data(5, tensor("w", FLOAT, [1], number(14, 1)))))
     yield "bad-no-graph", number(1, 8) + data(2, "x")
     yield "bad-group", b"\x0b\x14\x0c"
     yield "no-opset", number(1, 99) + data(7, graph(name=""))
