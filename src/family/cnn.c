@@ -460,7 +460,8 @@ static const tv_err *build(tv_arena *a, const tv_model *m, const tv_setting *set
 {
     const tv_cnn_spec *x = m->spec;
     tv_emit e = tv_emit_open(a, set);
-    tv_cnn_run r = {.a = a, .e = &e, .x = x};
+    /* the images are there for all: no kind's input that would stand beside them */
+    tv_cnn_run r = {.a = a, .e = &e, .x = x, .loaded = true};
     tv_feature f = {.c = x->channels};
     image_size(x, set, f.d);
     f.v = tv_emit_input(&e, "images", tv_cnn_elements(&f), set->policy.stream);

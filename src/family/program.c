@@ -54,25 +54,35 @@ static void open_recorded(tv_lower *l)
         l->recorded_storage[i] = TV_NONE;
 }
 
-/* Some programs take one length or one size only, whatever their symbols say. */
-static const tv_err *check_sizes(tv_arena *a, const tv_run *r, const tv_setting *set)
+static tv_err *no_length(tv_arena *a, double asked, double own)
 {
-    const bool seq =
-        r->has_seq && set->seq && set->phase != TV_PHASE_DECODE && fabs(r->seq - set->seq) > 0;
-    const bool image = r->has_image && set->image_h && fabs(r->image_h - set->image_h) > 0;
-    if (seq)
-        return tv_hint(TV_FAIL(a, TV_USAGE, "program.seq",
-                               N_("the graph does not take {asked} tokens"),
-                               tv_arg_num("asked", TV_ARG_COUNT, set->seq)),
-                       TV_TEXT(a, "program.seq.try", N_("It takes {own}: try --seq {own}."),
-                               tv_arg_num("own", TV_ARG_NUMBER, r->seq)));
-    if (image)
-        return tv_hint(TV_FAIL(a, TV_USAGE, "program.image",
-                               N_("the graph does not take images of {asked} pixels a side"),
-                               tv_arg_num("asked", TV_ARG_COUNT, set->image_h)),
-                       TV_TEXT(a, "program.image.try", N_("It takes {own}: try --image {own}."),
-                               tv_arg_num("own", TV_ARG_NUMBER, r->image_h)));
-    return NULL;
+    return tv_hint(TV_FAIL(a, TV_USAGE, "program.seq", N_("the graph does not take {asked} tokens"),
+                           tv_arg_num("asked", TV_ARG_COUNT, asked)),
+                   TV_TEXT(a, "program.seq.try", N_("It takes {own}: try --seq {own}."),
+                           tv_arg_num("own", TV_ARG_NUMBER, own)));
+}
+
+static tv_err *no_image(tv_arena *a, double asked, double own)
+{
+    return tv_hint(TV_FAIL(a, TV_USAGE, "program.image",
+                           N_("the graph does not take images of {asked} pixels a side"),
+                           tv_arg_num("asked", TV_ARG_COUNT, asked)),
+                   TV_TEXT(a, "program.image.try", N_("It takes {own}: try --image {own}."),
+                           tv_arg_num("own", TV_ARG_NUMBER, own)));
+}
+
+/* Some programs take one length or one size only, whatever their symbols say: the run then fails,
+ * or takes their own. */
+static const tv_err *check_sizes(tv_arena *a, const program_spec *x, const tv_setting *set,
+                                 const tv_run *r, const tv_err *failed)
+{
+    const double seq = set->phase == TV_PHASE_DECODE ? 0 : set->seq, image = set->image_h;
+    if (seq > 0 && (r ? r->has_seq && fabs(r->seq - seq) > 0 : fabs(x->seq - seq) > 0))
+        return no_length(a, seq, x->seq);
+    if (image > 0 &&
+        (r ? r->has_image && fabs(r->image_h - image) > 0 : fabs(x->image_h - image) > 0))
+        return no_image(a, image, x->image_h);
+    return failed;
 }
 
 static const tv_err *trials_for(tv_arena *a, const program_spec *x, const tv_setting *set,
@@ -114,8 +124,8 @@ static const tv_err *build(tv_arena *a, const tv_model *m, const tv_setting *set
     const tv_mark mark = tv_arena_mark(x->scratch);
     tv_trials t;
     tv_lower l;
-    TV_TRY(trials_for(x->scratch, x, set, &t));
-    TV_TRY(check_sizes(a, t.run[0], set));
+    const tv_err *failed = trials_for(x->scratch, x, set, &t);
+    TV_TRY(check_sizes(a, x, set, failed ? NULL : t.run[0], failed));
     TV_TRY(lower(a, x, set, &t, &l, graph));
     tv_arena_rewind(x->scratch, mark);
     return NULL;

@@ -148,6 +148,9 @@ static bool has_folded_norm(const tv_lower *l, const tv_item *t)
         l->param_of[t->in[1]] == TV_NO_VALUE)
         return false;
     const tv_str weight = l->param[l->param_of[t->in[1]]].name;
+    const tv_step *next = l->uses[t->out[0]] == 1 ? tv_lower_step(l, l->user[t->out[0]]) : NULL;
+    if (next && next->kind == TV_STEP_NORM && next->u.norm.kind == TV_NORM_BATCH)
+        return false;
     if (made_up(weight))
         return tv_str_starts(weight, TV_S("onnx::Conv"));
     const tv_str module = module_of(weight);

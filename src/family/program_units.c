@@ -36,10 +36,23 @@ static tv_str path_of_param(const tv_lower *l, const tv_item *t)
     return (tv_str){0};
 }
 
-/* "layer1.0.conv1": scopes of the newer exporters and of captures; not "Conv_0", not "node_3". */
-static bool is_dotted_path(tv_str s)
+/* "layer1.0.conv1", "avgpool": scopes; not "Conv_0", "node_3", "op_17", nor Paddle's counted names.
+ */
+static bool is_scope(const tv_lower *l, const tv_step *step)
 {
-    return s.n > 0 && memchr(s.p, '.', s.n) && !memchr(s.p, ':', s.n) && !memchr(s.p, ' ', s.n);
+    tv_str s = step->name;
+    if (!s.n || memchr(s.p, ':', s.n) || memchr(s.p, ' ', s.n))
+        return false;
+    if (memchr(s.p, '.', s.n))
+        return true;
+    if (l->program->dialect == TV_DIALECT_PADDLE || tv_str_starts(s, TV_S("node_")) ||
+        tv_str_starts(s, TV_S("op_")))
+        return false;
+    while (s.n && s.p[s.n - 1] >= '0' && s.p[s.n - 1] <= '9')
+        s.n--;
+    if (s.n && s.p[s.n - 1] == '_')
+        s.n--;
+    return s.n && !(step->node && tv_str_eq_nocase(s, step->node->op));
 }
 
 static void name_paths(tv_lower *l)
@@ -47,10 +60,11 @@ static void name_paths(tv_lower *l)
     tv_str before = {0};
     for (size_t i = 0; i < l->items.n; i++) {
         tv_item *t = &l->items.v[i];
-        const tv_str name = tv_lower_step(l, t->step)->name;
+        const tv_step *step = tv_lower_step(l, t->step);
+        const tv_str name = step->name;
         if (has_slash(name))
             t->path = up_to_last(name, '/'); /* the last part is the operator */
-        else if (is_dotted_path(name))
+        else if (is_scope(l, step))
             t->path = name;
         else
             t->path = path_of_param(l, t);
