@@ -81,9 +81,9 @@ static const tv_err *range(tv_running *r, const tv_node *n, const tv_rule *rule)
     (void)rule;
     uint32_t first = tv_run_in(r, n, 0);
     TV_TRY(tv_run_need(r, first));
-    double start = tv_run_scalar(r, first, NAN);
-    double limit = tv_run_scalar(r, tv_run_in(r, n, 1), NAN);
-    double delta = tv_run_scalar(r, tv_run_in(r, n, 2), NAN);
+    double start = tv_run_scalar(r, first, (double)NAN);
+    double limit = tv_run_scalar(r, tv_run_in(r, n, 1), (double)NAN);
+    double delta = tv_run_scalar(r, tv_run_in(r, n, 2), (double)NAN);
     double count = ceil((limit - start) / delta);
     tv_dtype dtype = tv_run_at(r, first)->dtype;
     if (!isfinite(count))
@@ -337,7 +337,7 @@ static const tv_err *need_list(tv_running *r, uint32_t x)
 static bool place_in(tv_running *r, uint32_t list, uint32_t position, size_t room, size_t *at)
 {
     double count = (double)tv_run_at(r, list)->n_items;
-    double p = tv_run_scalar(r, position, NAN);
+    double p = tv_run_scalar(r, position, (double)NAN);
     if (p < 0)
         p += count;
     bool known = p >= 0 && p < (double)room;
