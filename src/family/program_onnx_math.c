@@ -43,8 +43,8 @@ static const tv_err *clip(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
     (void)rule;
     tv_fn_call call = {.fn = TV_FN_CLIP,
-                       .a = bound(r, n, "min", 1, -INFINITY),
-                       .b = bound(r, n, "max", 2, INFINITY)};
+                       .a = bound(r, n, "min", 1, (double)-INFINITY),
+                       .b = bound(r, n, "max", 2, (double)INFINITY)};
     if (call.a == 0 && call.b == 6)
         call.fn = TV_FN_RELU6;
     else if (call.a == 0 && isinf(call.b))

@@ -228,7 +228,7 @@ static bool read_resizing(tv_running *r, const tv_node *n, bool upsample, resizi
 static double common_scale(const resizing *z, const tv_shape *s, tv_str policy)
 {
     bool larger = tv_opset_is(policy, "not_smaller");
-    double scale = larger ? 0 : INFINITY;
+    double scale = larger ? 0 : (double)INFINITY;
     for (size_t i = 0; i < z->n; i++) {
         uint32_t at = 0;
         if (!tv_shape_axis(z->n_axes ? z->axes[i] : (int64_t)i, s->rank, &at) || !s->d[at])
