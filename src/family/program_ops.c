@@ -493,8 +493,31 @@ static double per_sample(const tv_lower *l, tv_form f)
     return f.b > 0 ? f.b : tv_form_at(f, l->t->batch[0], 0) / l->t->batch[0];
 }
 
+/* A bias per head on the scores of a square window, folded by the exporter from its table of
+ * relative positions: (2w - 1)² rows for windows of w·w (docs/model.md, "programs"). */
+static void declare_folded_table(tv_lower *l, uint32_t v)
+{
+    const tv_run_value *r = &l->run->values[v];
+    const uint32_t n = r->shape.rank;
+    const tv_lowered_param *p = l->param_of[v] == TV_NO_VALUE ? NULL : &l->param[l->param_of[v]];
+    if (!p || p->parameter || !p->from || p->from->buffer || n < 3 ||
+        !tv_dtype_of(r->dtype)->is_float)
+        return;
+    const double heads = (double)r->shape.d[n - 3], side = (double)r->shape.d[n - 1];
+    const double window = round(sqrt(side));
+    const bool whole = !(fabs(tv_shape_elements(&r->shape) - heads * side * side) > 0);
+    if (!whole || heads < 2 || window > 24 || r->shape.d[n - 2] != r->shape.d[n - 1] ||
+        fabs(window * window - side) > 0)
+        return;
+    tv_emit_weight(l->e, "relative positions", TV_WEIGHT_OTHER, (2 * window - 1) * (2 * window - 1),
+                   heads, 1, TV_SHARD_NONE);
+}
+
 static void put_attention(tv_lower *l, const tv_item *t)
 {
+    for (size_t i = 3; i < t->n_in; i++)
+        if (t->in[i] != TV_NO_VALUE)
+            declare_folded_table(l, t->in[i]);
     const tv_step *scores = tv_lower_step(l, t->scores), *values = tv_lower_step(l, t->values);
     const double heads = per_sample(l, fit(l, t->scores, q_groups));
     const double k_all = elements_at(l->run, scores->in[1]), k_own = elements_at(l->run, t->in[1]);
