@@ -237,6 +237,36 @@ static void say_unknown(tv_arena *a, tv_model *m, const tv_lower *l)
                                l->all_flop > 0 ? l->guessed_flop / l->all_flop : 0)));
 }
 
+/* An output matrix of the token table's shape, turned: exporters store a tied one a second time. */
+static void say_tied(tv_arena *a, tv_model *m, const tv_lower *l)
+{
+    double rows = 0, cols = 0;
+    for (size_t i = 0; i < l->items.n; i++) {
+        const tv_item *t = &l->items.v[i];
+        const tv_step *s = tv_lower_step(l, t->step);
+        if (t->kind != TV_ITEM_STEP || t->n_in < 2 || t->in[0] == TV_NO_VALUE)
+            continue;
+        const tv_shape *table = &l->run->values[t->in[0]].shape;
+        if (s->kind == TV_STEP_GATHER && tv_lower_is_weight(l, t->in[0]) && table->rank == 2 &&
+            table->d[0] > rows) {
+            rows = (double)table->d[0];
+            cols = (double)table->d[1];
+        }
+        const bool turned = s->kind == TV_STEP_MATMUL && rows > 1024 &&
+                            !(fabs(s->u.matmul.n - rows) > 0) && !(fabs(s->u.matmul.k - cols) > 0);
+        const uint32_t w = turned ? t->in[1] : TV_NO_VALUE;
+        if (!tv_lower_is_weight(l, w) || !tv_str_has(l->param[l->param_of[w]].name, TV_S("::")))
+            continue;
+        tv_family_warn(a, m,
+                       TV_TEXT(a, "program.tied",
+                               N_("the output matrix has the shape of the token table: where the "
+                                  "two are one tensor, the model has {n} parameters less than the "
+                                  "file"),
+                               tv_arg_num("n", TV_ARG_COUNT, rows * cols)));
+        return;
+    }
+}
+
 static void say_lost(tv_arena *a, tv_model *m, const tv_lower *l, const stored *s)
 {
     if (s->folded)
@@ -316,6 +346,7 @@ static const tv_err *describe(tv_arena *a, const tv_source *src, program_spec *x
         tv_family_warn(a, m, l.run->warnings[i]);
     say_unknown(a, m, &l);
     say_lost(a, m, &l, &s);
+    say_tied(a, m, &l);
     TV_TRY(tv_count_params(a, m, src));
     take_stored(m, src, &s);
     return NULL;

@@ -546,7 +546,8 @@ static bool touches(const tv_estimate *est, const char *id, bool explain)
 {
     static const char *const always[] = {"program.unknown", "program.batch"};
     static const char *const training[] = {"program.folded", "program.inference",
-                                           "program.cross-entropy", "program.pointwise"};
+                                           "program.cross-entropy", "program.pointwise",
+                                           "program.tied"};
     const tv_str name = tv_str_of(id);
     if (tv_report_always(id))
         return true;
