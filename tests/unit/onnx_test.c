@@ -690,6 +690,39 @@ static void what_runs_anyway_is_a_warning(void **state)
     assert_true(warned(s, "onnx.domain"));
 }
 
+/* The k-th allocation fails, for every k: the guard is reached each time. */
+static bool read_with_fault(const char *path, uint64_t k)
+{
+    jmp_buf landing;
+    tv_arena *a = test_arena();
+    volatile bool spent = false;
+    if (setjmp(landing) == 0) {
+        const tv_source *s = NULL;
+        tv_arena_guard(a, &landing);
+        tv_arena_fail_at(a, k);
+        assert_null(tv_read_model(a, tv_str_of(path), &s));
+    } else {
+        spent = true;
+    }
+    tv_arena_close(a);
+    return spent;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "tests/fuzz/corpus/onnx/branches.onnx", "tests/fuzz/corpus/onnx/functions.onnx",
+        "tests/fuzz/corpus/onnx/unsorted.onnx", "tests/fuzz/corpus/onnx/types.onnx",
+        "tests/fuzz/corpus/onnx/externals.onnx"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        uint64_t k = 1;
+        while (read_with_fault(paths[i], k))
+            k++;
+        assert_true(k > 10);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
 
 int main(void)
@@ -714,6 +747,7 @@ int main(void)
         TEST(graphs_within_graphs_are_bounded),
         TEST(every_cut_is_an_error),
         TEST(what_runs_anyway_is_a_warning),
+        TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
