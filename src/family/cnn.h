@@ -63,6 +63,11 @@ const tv_err *tv_cnn_value(tv_cnn_run *r, tv_layer_call c, const char *key, size
                            double fallback, double *v) TV_CHECKED;
 tv_err *tv_cnn_bad(tv_cnn_run *r, const tv_json *j, tv_text what);
 const tv_err *tv_cnn_act(tv_cnn_run *r, const tv_json *j, tv_str name, tv_feature *f) TV_CHECKED;
+/* Layers of cnn_attention.c. */
+const tv_err *tv_cnn_attention(tv_cnn_run *r, const tv_scope *scope, const tv_json *j,
+                               tv_feature *f) TV_CHECKED;
+const tv_err *tv_cnn_table(tv_cnn_run *r, const tv_scope *scope, const tv_json *j,
+                           tv_feature *f) TV_CHECKED;
 /* What was saved under a name. */
 const tv_err *tv_cnn_saved(tv_cnn_run *r, const tv_json *j, const tv_json *name,
                            tv_feature *f) TV_CHECKED;

@@ -435,22 +435,12 @@ static const struct {
     const char *name;
     tv_put_layer put;
 } ops[] = {
-    {"act", put_act_op},
-    {"avgpool", put_pool},
-    {"conv", put_conv},
-    {"deconv", put_deconv},
-    {"dropout", put_dropout_op},
-    {"flatten", put_flatten},
-    {"freeze", put_freeze},
-    {"globalpool", put_adaptive_pool},
-    {"linear", put_linear},
-    {"maxpool", put_pool},
-    {"norm", put_norm_op},
-    {"param", put_param},
-    {"regions", put_regions},
-    {"scale", put_scale},
-    {"se", put_se},
-    {"upsample", put_upsample},
+    {"act", put_act_op},      {"attention", tv_cnn_attention}, {"avgpool", put_pool},
+    {"conv", put_conv},       {"deconv", put_deconv},          {"dropout", put_dropout_op},
+    {"flatten", put_flatten}, {"freeze", put_freeze},          {"globalpool", put_adaptive_pool},
+    {"linear", put_linear},   {"maxpool", put_pool},           {"norm", put_norm_op},
+    {"param", put_param},     {"regions", put_regions},        {"scale", put_scale},
+    {"se", put_se},           {"table", tv_cnn_table},         {"upsample", put_upsample},
 };
 
 tv_put_layer tv_cnn_layer(tv_str op)
