@@ -696,6 +696,13 @@ static void drop_unread(tv_lower *l)
     l->items.n = n;
 }
 
+/* A tensor of one number, made when the graph is loaded. */
+static bool fills_constant(const tv_lower *l, const tv_step *s)
+{
+    return s->n_in == 0 && s->n_out > 0 && s->out[0] != TV_NO_VALUE &&
+           l->run->values[s->out[0]].constant;
+}
+
 void tv_lower_match(tv_lower *l)
 {
     if (!l->recorded)
@@ -703,7 +710,7 @@ void tv_lower_match(tv_lower *l)
             if (!l->absorbed[i])
                 (void)match_step(l, &l->run->steps[i]);
     for (size_t i = 0; i < l->run->n_steps; i++)
-        if (!l->absorbed[i])
+        if (!l->absorbed[i] && !fills_constant(l, &l->run->steps[i]))
             plain_item(l, &l->run->steps[i]);
     sort_items(l);
     drop_unread(l);

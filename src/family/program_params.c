@@ -174,16 +174,18 @@ typedef struct leaves {
     const tv_program *p;
     const uint32_t *node_of; /* of the main graph, by value put out; TV_NO_VALUE: none */
     bool *found;             /* by program value */
+    size_t n_found;          /* so far, each time anew where one is met again */
 } leaves;
 
 static void find_leaves(leaves *x, uint32_t value, int depth)
 {
-    if (value == TV_NO_VALUE || depth > 40 || x->found[value])
+    if (value == TV_NO_VALUE || depth > 40)
         return;
     const tv_value *v = &x->p->values[value];
     if (v->role == TV_VALUE_WEIGHT) {
         x->found[value] = tv_dtype_of(v->dtype)->is_float && !v->buffer && !made_up(v->name) &&
                           tv_value_elements(v) > 1;
+        x->n_found += x->found[value];
         return;
     }
     if (x->node_of[value] == TV_NO_VALUE)
@@ -206,6 +208,20 @@ static uint32_t *nodes_by_output(const tv_lower *l)
     return of;
 }
 
+/* A matrix that the graph itself fills (files whose weights were taken out): as good as stored. */
+static void take_constant(tv_lower *l, uint32_t v)
+{
+    const tv_run_value *r = &l->run->values[v];
+    tv_lowered_param *p = &l->param[v];
+    if (p->used || !tv_dtype_of(r->dtype)->is_float)
+        return;
+    *p = (tv_lowered_param){.name = r->from ? r->from->name : (tv_str){0},
+                            .parameter = true,
+                            .used = true,
+                            .elements = tv_shape_elements(&r->shape)};
+    l->param_of[v] = v;
+}
+
 /* Constants that are parts or rearrangements of parameters (positions looked up once and for all,
  * a recurrent net's gates in another order): the parameters are there, though no step reads them
  * as they are stored. */
@@ -214,13 +230,18 @@ static void find_behind_constants(tv_lower *l)
     const tv_program *p = l->program;
     if (p->dialect != TV_DIALECT_ONNX)
         return;
-    leaves x = {p, nodes_by_output(l), tv_new(l->a, bool, p->n_values + 1)};
+    leaves x = {p, nodes_by_output(l), tv_new(l->a, bool, p->n_values + 1), 0};
     for (size_t i = 0; i < l->items.n; i++)
         for (size_t k = 0; k < l->items.v[i].n_in; k++) {
             const uint32_t v = l->items.v[i].in[k];
             const tv_run_value *r = v == TV_NO_VALUE ? NULL : &l->run->values[v];
-            if (r && r->constant && r->weight == TV_NO_VALUE && r->from)
+            if (!r || !r->constant || r->weight != TV_NO_VALUE)
+                continue;
+            const size_t before = x.n_found;
+            if (r->from)
                 find_leaves(&x, (uint32_t)(r->from - p->values), 0);
+            if (x.n_found == before && told_by_use(l, &l->items.v[i], k))
+                take_constant(l, v);
         }
     for (size_t v = 0; v < l->run->n_values; v++)
         if (l->param[v].used && l->param[v].from)
