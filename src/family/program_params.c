@@ -222,12 +222,30 @@ static void take_constant(tv_lower *l, uint32_t v)
     l->param_of[v] = v;
 }
 
+/* Paddle's programs say which of their variables are parameters: those that no step reads, since
+ * what rests on them alone is worked out when the file is loaded. */
+static void add_folded(tv_lower *l)
+{
+    const tv_program *p = l->program;
+    bool *seen = tv_new(l->a, bool, p->n_values + 1);
+    for (size_t v = 0; v < l->run->n_values; v++)
+        if (l->param[v].used && l->param[v].from)
+            seen[l->param[v].from - p->values] = true;
+    for (size_t i = 0; i < p->n_values; i++) {
+        const tv_value *v = &p->values[i];
+        if (v->role == TV_VALUE_WEIGHT && !v->buffer && !seen[i] && tv_dtype_of(v->dtype)->is_float)
+            *tv_push(l->a, &l->behind) = v;
+    }
+}
+
 /* Constants that are parts or rearrangements of parameters (positions looked up once and for all,
  * a recurrent net's gates in another order): the parameters are there, though no step reads them
  * as they are stored. */
 static void find_behind_constants(tv_lower *l)
 {
     const tv_program *p = l->program;
+    if (p->dialect == TV_DIALECT_PADDLE)
+        add_folded(l);
     if (p->dialect != TV_DIALECT_ONNX)
         return;
     leaves x = {p, nodes_by_output(l), tv_new(l->a, bool, p->n_values + 1), 0};

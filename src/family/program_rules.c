@@ -1,5 +1,6 @@
 /* The tables of rules, and finding an operator's rule. */
 #include "program_onnx.h"
+#include "program_paddle.h"
 #include "program_running.h"
 
 /* The last row of each dialect's files, and its line here. */
@@ -10,7 +11,11 @@ const tv_rule_table *const tv_rule_tables[] = {
     &tv_rules_onnx_signal,    &tv_rules_onnx_text,
     &tv_rules_onnx_index,     &tv_rules_onnx_layout,
     &tv_rules_onnx_math,      &tv_rules_onnx_net,
-    &tv_rules_onnx_window,    NULL,
+    &tv_rules_onnx_window,    &tv_rules_paddle_flow,
+    &tv_rules_paddle_fused,   &tv_rules_paddle_layout,
+    &tv_rules_paddle_make,    &tv_rules_paddle_math,
+    &tv_rules_paddle_net,     &tv_rules_paddle_sequence,
+    &tv_rules_paddle_vision,  NULL,
 };
 
 /* Open addressing; a key is a domain and a name. */
@@ -126,6 +131,10 @@ const tv_rule *tv_rule_find(const tv_rule_map *m, const tv_node *n)
     }
     if (!rule && tv_str_ends(op, TV_S("_")))
         rule = rule_named(m, (tv_str){0}, tv_str_take(op, op.n - 1));
+    /* Gradients of a program that was saved with them, whatever they belong to. */
+    const bool gradient = tv_str_ends(op, TV_S("_grad")) || tv_str_ends(op, TV_S("_grad_"));
+    if (!rule && gradient && m->dialect == TV_DIALECT_PADDLE)
+        rule = rule_named(m, (tv_str){0}, TV_S("*_grad"));
     return rule;
 }
 

@@ -475,6 +475,7 @@ static void close_run(tv_running *r)
         memcpy(&out->values[i], r->pieces.v[i / TV_RUN_PIECE], n * sizeof *out->values);
     }
     out->n_values = r->n_values;
+    out->of = r->now;
     out->steps = r->steps.v;
     out->n_steps = r->steps.n;
     out->unknown = r->unknown.v;

@@ -329,6 +329,7 @@ typedef struct tv_run {
     size_t n_inputs;
     const uint32_t *outputs;
     size_t n_outputs;
+    const uint32_t *of; /* program value -> run value that last stood for it; TV_NO_VALUE: none */
     tv_unknown_op *unknown;
     size_t n_unknown;
     bool batch_fixed; /* the program states its batch and does not survive another: every sample

@@ -1,0 +1,118 @@
+/* Paddle's programs run for their shapes: every shape that a program states itself must be what the
+ * rules work out, for every variable of every collected program; no operator is unknown but the
+ * custom one. */
+#include "testing.h"
+
+#include "base/json.h"
+#include "family/program_run.h"
+#include "read/reader.h"
+
+#define MODELS "../shared/data/models/"
+
+typedef struct tally {
+    size_t same, differ, guessed, open, unwritten;
+} tally;
+
+static bool same_shape(const tv_value *v, const tv_shape *s)
+{
+    bool same = v->rank == s->rank;
+    for (uint32_t i = 0; same && i < v->rank; i++)
+        same = v->dims[i].size < 0 || v->dims[i].size == s->d[i];
+    return same;
+}
+
+static void show(const tv_value *v, const tv_shape *s)
+{
+    print_message("#   %.*s:", TV_FMT(v->name));
+    for (uint32_t i = 0; i < v->rank; i++)
+        print_message(" %lld", (long long)v->dims[i].size);
+    print_message(" but");
+    for (uint32_t i = 0; i < s->rank; i++)
+        print_message(" %lld", (long long)s->d[i]);
+    print_message("\n");
+}
+
+static void compare(const tv_program *p, const tv_run *run, tally *t)
+{
+    for (size_t i = 0; i < p->n_values; i++) {
+        const tv_value *v = &p->values[i];
+        if (v->role != TV_VALUE_TEMP || !v->shaped || v->list)
+            continue;
+        if (run->of[i] == TV_NO_VALUE) {
+            t->unwritten++;
+            continue;
+        }
+        const tv_run_value *got = &run->values[run->of[i]];
+        if (same_shape(v, &got->shape)) {
+            t->same++;
+        } else if (got->guessed) {
+            t->guessed++;
+        } else {
+            t->differ++;
+            show(v, &got->shape);
+        }
+    }
+}
+
+static bool runs(const char *kind)
+{
+    return strcmp(kind, "paddle-pdmodel") == 0 || strcmp(kind, "paddle-pir-json") == 0;
+}
+
+static void run_one(tv_str path, tally *t)
+{
+    tv_arena *a = test_arena();
+    const tv_source *s = NULL;
+    const tv_run *run = NULL;
+    const tv_run_sizes sizes = {0}; /* what is stated; the batch is 1 where it is open */
+    const bool custom = tv_str_has(path, TV_S("custom_gap"));
+    tally own = {0};
+    assert_ok(a, tv_read_model(a, path, &s));
+    assert_ok(a, tv_program_run(a, s->program, &sizes, &run));
+    compare(s->program, run, &own);
+    print_message("# %.*s: %zu steps, %zu shapes the same, %zu differ, %zu guessed, %zu not "
+                  "written\n",
+                  TV_FMT(path), run->n_steps, own.same, own.differ, own.guessed, own.unwritten);
+    for (size_t i = 0; i < run->n_unknown; i++)
+        print_message("#   unknown: %.*s\n", TV_FMT(run->unknown[i].op));
+    assert_int_equal(run->n_unknown, custom);
+    t->same += own.same;
+    t->differ += own.differ;
+    t->guessed += own.guessed;
+    tv_arena_close(a);
+}
+
+static void stated_shapes_are_worked_out(void **state)
+{
+    (void)state;
+    if (!test_shared("models/MANIFEST.jsonl"))
+        return;
+    tv_arena *a = test_arena();
+    tv_str text;
+    tally t = {0};
+    size_t n = 0;
+    assert_ok(a, tv_file_read(a, TV_S(MODELS "MANIFEST.jsonl"), (size_t)16 << 20, &text));
+    while (text.n) {
+        const tv_cut line = tv_str_cut(text, '\n');
+        const tv_json *row = NULL;
+        assert_ok(a, tv_json_parse(a, TV_S("manifest"), line.head, &row));
+        text = line.tail;
+        if (!runs(tv_cstr(a, tv_json_str(tv_json_get(row, "kind")))))
+            continue;
+        run_one(tv_path_join(a, TV_S(MODELS), tv_json_str(tv_json_get(row, "path"))), &t);
+        n++;
+    }
+    print_message("# %zu programs: %zu of %zu stated shapes\n", n, t.same,
+                  t.same + t.differ + t.guessed);
+    assert_int_equal(n, 10);
+    assert_int_equal(t.differ, 0);
+    tv_arena_close(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stated_shapes_are_worked_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
