@@ -44,11 +44,11 @@ static double gigaflop(const tv_run *run)
     for (size_t i = 0; i < run->n_steps; i++) {
         const tv_step *s = &run->steps[i];
         if (s->kind == TV_STEP_MATMUL)
-            flop += s->times * 2 * s->u.matmul.groups * s->u.matmul.m * s->u.matmul.n *
-                    s->u.matmul.k;
+            flop +=
+                s->times * 2 * s->u.matmul.groups * s->u.matmul.m * s->u.matmul.n * s->u.matmul.k;
         if (s->kind == TV_STEP_CONV)
-            flop += s->times * 2 * s->u.conv.positions * s->u.conv.kernel *
-                    s->u.conv.in_channels * s->u.conv.out_channels / s->u.conv.groups;
+            flop += s->times * 2 * s->u.conv.positions * s->u.conv.kernel * s->u.conv.in_channels *
+                    s->u.conv.out_channels / s->u.conv.groups;
         if (s->kind == TV_STEP_ATTENTION)
             flop += s->times * 2 * s->u.attention.batch * s->u.attention.heads *
                     s->u.attention.q_tokens * s->u.attention.k_tokens *
