@@ -696,11 +696,13 @@ static void drop_unread(tv_lower *l)
     l->items.n = n;
 }
 
-/* A tensor of one number, made when the graph is loaded. */
+/* Made of constants alone: when the graph is loaded. */
 static bool fills_constant(const tv_lower *l, const tv_step *s)
 {
-    return s->n_in == 0 && s->n_out > 0 && s->out[0] != TV_NO_VALUE &&
-           l->run->values[s->out[0]].constant;
+    bool all = s->n_out > 0 && s->out[0] != TV_NO_VALUE && s->kind == TV_STEP_COPY;
+    for (size_t i = 0; i < s->n_in && all; i++)
+        all = s->in[i] == TV_NO_VALUE || l->run->values[s->in[i]].constant;
+    return all && (s->n_in == 0 || l->run->values[s->out[0]].constant);
 }
 
 void tv_lower_match(tv_lower *l)
