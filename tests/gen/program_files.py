@@ -1,7 +1,8 @@
 """Writes small networks twice: as ONNX, the way exporters take modules apart, and as what trivet
 reads without a graph (a configuration, a description layer by layer). Both must count the same.
 
-    program_files.py DIR STAMP"""
+    program_files.py DIR STAMP
+    program_files.py --corpus DIR    the graphs alone, without the weights' numbers, into DIR/program/"""
 import json
 import pathlib
 import struct
@@ -14,14 +15,17 @@ HIDDEN, HEADS, INNER, LAYERS, WORDS, PLACES, LABELS = 32, 4, 64, 3, 100, 16, 3
 
 
 class Net:
-    def __init__(self, scope=""):
-        self.nodes, self.weights, self.n, self.scope = [], [], 0, scope
+    hollow = False # sizes without numbers
+
+    def __init__(self):
+        self.nodes, self.weights, self.n = [], [], 0
 
     def weight(self, name, *dims):
         size = 4
         for d in dims:
             size *= d
-        self.weights.append(data(5, tensor(name, FLOAT, list(dims), data(9, bytes(size)))))
+        numbers = b"" if Net.hollow else data(9, bytes(size))
+        self.weights.append(data(5, tensor(name, FLOAT, list(dims), numbers)))
         return name
 
     def ints(self, name, dims, values):
@@ -182,7 +186,21 @@ def description():
                        {"op": "linear", "out": 10}]}
 
 
+def corpus(folder):
+    global LAYERS
+    Net.hollow, LAYERS = True, 2
+    out = pathlib.Path(folder) / "program"
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in (("encoder", encoder()), ("network", network(False)),
+                          ("folded", network(True)), ("batch", network(False, batch=4)),
+                          ("odd", network(False, odd=True))):
+        (out / (name + ".onnx")).write_bytes(content)
+
+
 def main(folder, stamp):
+    if folder == "--corpus":
+        corpus(stamp)
+        return
     out = pathlib.Path(folder)
     (out / "encoder").mkdir(parents=True, exist_ok=True)
     (out / "encoder.onnx").write_bytes(encoder())
