@@ -150,7 +150,9 @@ typedef struct tv_op {
     tv_collective_kind collective; /* TV_OP_COLLECTIVE: over the tensor-parallel group, or the
                                       expert group for all-to-all; bytes per rank */
     tv_form collective_bytes;
-    bool attention_core;    /* what selective recompute drops and runs again */
+    bool attention_core; /* what selective recompute drops and runs again */
+    uint32_t region;     /* operators with the same number lie under a checkpoint of the program's
+                            own: they run again in backward; 0: they do not */
     bool grad_reuses_saved; /* backward writes the input's gradient over what was saved (Paddle's
                                cross entropy, in-place activations) */
 } tv_op;

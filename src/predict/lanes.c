@@ -128,6 +128,7 @@ static void add_op(walk *w, const tv_op *op, tv_block_lane *b, tv_lanes *sum)
     b->forward_s += t.forward_s;
     b->backward_s += t.backward_s;
     b->core_s += op->attention_core ? t.forward_s : 0;
+    b->region_s += op->region ? t.forward_s : 0;
     const double launches = is_stream(op->kind) ? w->cost.fused_launches : 1;
     b->issue_forward_s += op->launches * launches * w->cost.forward_issue_s;
     b->issue_backward_s += op->backward_launches * launches * w->cost.backward_issue_s;

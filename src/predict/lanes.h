@@ -21,6 +21,7 @@ typedef struct tv_block_lane {
     double count;                             /* repetitions in the graph */
     double forward_s, backward_s;             /* device */
     double core_s;                            /* forward of what selective recompute runs again */
+    double region_s;                          /* forward of the program's own checkpoints */
     double issue_forward_s, issue_backward_s; /* host */
     double comm_forward_s, comm_backward_s;   /* tensor and expert parallel: on the critical path */
     double weight_bytes; /* parameters of one repetition on this rank, as they are gathered */

@@ -54,6 +54,8 @@ static pass training_pass(const tv_case *c, const tv_lanes *lanes)
         add_block(&p, b->backward_s, b->issue_backward_s, b->count);
         if (c->job.recompute == TV_RECOMPUTE_FULL && body)
             add_block(&p, b->forward_s, b->issue_forward_s, b->count);
+        else
+            p.device_s += b->region_s * b->count;
         if (c->job.recompute == TV_RECOMPUTE_SELECTIVE)
             p.device_s += b->core_s * b->count;
     }

@@ -29,6 +29,7 @@ typedef struct walk {
     tv_walk_phase phase;
     uint32_t at_op, at_layer;
     bool *outside_core; /* per storage: comes from outside the attention core */
+    uint32_t *region;   /* per storage: the checkpointed region that it is made in; 0: none */
     bool measuring;
     bool replay; /* forward runs again for recompute: saves count, reads of others do not */
 } walk;
@@ -168,9 +169,34 @@ static void find_core(walk *w, tv_arena *a)
     for (size_t i = 0; i < g->n_blocks; i++)
         if (g->blocks[i].in != TV_NONE)
             w->outside_core[g->blocks[i].in] = true;
+    w->region = tv_new(a, uint32_t, g->n_storages + 1);
     for (size_t i = 0; i < g->n_ops; i++)
-        for (uint32_t k = 0; k < g->ops[i].writes.n; k++)
-            w->outside_core[ids_of(w, g->ops[i].writes)[k]] = !g->ops[i].attention_core;
+        for (uint32_t k = 0; k < g->ops[i].writes.n; k++) {
+            const uint32_t id = ids_of(w, g->ops[i].writes)[k];
+            w->outside_core[id] = !g->ops[i].attention_core;
+            w->region[id] = g->ops[i].region;
+        }
+}
+
+static bool recomputes(const walk *w, const tv_block *b)
+{
+    return w->plan->trains && w->plan->recompute == TV_RECOMPUTE_FULL &&
+           b->stage == TV_STAGE_BODY && b->in != TV_NONE;
+}
+
+/* Runs again when backward reaches it: a checkpointed region of the program's own, or an attention
+ * core under selective recompute. */
+static bool runs_again(const walk *w, const tv_op *op)
+{
+    if (recomputes(w, &w->g->blocks[op->block]))
+        return false; /* with its whole block */
+    return op->region || (w->plan->recompute == TV_RECOMPUTE_SELECTIVE && op->attention_core);
+}
+
+/* Whether what runs again found a storage there. */
+static bool from_outside(const walk *w, const tv_op *op, uint32_t id)
+{
+    return op->region ? w->region[id] != op->region : w->outside_core[id];
 }
 
 /* Reads to come of every slot, so that a value goes with its last reader. */
@@ -217,17 +243,36 @@ static void release_if_done(walk *w, uint32_t storage, slot *s)
         drop(w, s, w->term[storage]);
 }
 
-/* Keeps what backward needs. A dropped attention core keeps only what comes into it, once. */
+/* Keeps what backward needs. What runs again keeps only what comes into it, once. */
 static void save(walk *w, uint32_t layer, const tv_op *op)
 {
-    const bool dropped = w->plan->recompute == TV_RECOMPUTE_SELECTIVE && op->attention_core;
+    const bool dropped = runs_again(w, op);
     for (uint32_t k = 0; k < op->saved.n; k++) {
         const uint32_t id = ids_of(w, op->saved)[k];
-        if (dropped && w->outside_core[id] == w->replay)
+        if (dropped && from_outside(w, op, id) == w->replay)
             continue;
         slot *s = &w->data[slot_of(w, layer, id)];
         take(w, s, w->bytes[id], w->term[id]);
         s->holds++;
+    }
+}
+
+/* A checkpointed region holds what it was given, whether its operators save it or not. */
+static void hold_inputs(walk *w, uint32_t layer, const tv_op *op, bool hold)
+{
+    if (!op->region || !runs_again(w, op))
+        return;
+    for (uint32_t k = 0; k < op->reads.n; k++) {
+        const uint32_t id = ids_of(w, op->reads)[k];
+        if (!from_outside(w, op, id) || w->g->storages[id].cast_cache)
+            continue;
+        slot *s = &w->data[slot_of(w, layer, id)];
+        if (hold)
+            s->holds++;
+        else if (s->holds)
+            s->holds--;
+        if (!hold)
+            release_if_done(w, id, s);
     }
 }
 
@@ -242,6 +287,8 @@ static void forward_op(walk *w, uint32_t layer, uint32_t index, bool saving)
     }
     if (saving)
         save(w, layer, op);
+    if (saving && !w->replay)
+        hold_inputs(w, layer, op, true);
     breathe(w, temp_bytes(w, op, op->temp_forward_bytes), TV_TERM_TEMPORARIES);
     breathe(w, conv_workspace(w, op), TV_TERM_WORKSPACE);
     for (uint32_t k = 0; k < op->reads.n; k++) {
@@ -259,12 +306,6 @@ static void forward_op(walk *w, uint32_t layer, uint32_t index, bool saving)
         if (!handed_on)
             release_if_done(w, id, s);
     }
-}
-
-static bool recomputes(const walk *w, const tv_block *b)
-{
-    return w->plan->trains && w->plan->recompute == TV_RECOMPUTE_FULL &&
-           b->stage == TV_STAGE_BODY && b->in != TV_NONE;
 }
 
 /* Parameters of a block when they are gathered from the ranks that share them. */
@@ -367,6 +408,7 @@ static void backward_op(walk *w, uint32_t layer, uint32_t index)
     w->at_layer = layer;
     if (op->backward <= 0) {
         release_saved(w, layer, op);
+        hold_inputs(w, layer, op, false);
         return;
     }
     for (uint32_t k = 0; k < op->writes.n; k++) {
@@ -382,6 +424,7 @@ static void backward_op(walk *w, uint32_t layer, uint32_t index)
     weight_gradients(w, layer, op);
     if (!op->grad_reuses_saved)
         release_saved(w, layer, op);
+    hold_inputs(w, layer, op, false);
     for (uint32_t k = 0; k < op->writes.n; k++) {
         const uint32_t id = ids_of(w, op->writes)[k];
         if (!written_and_read(w, op, id))
@@ -420,12 +463,14 @@ static void replay_ops(walk *w, uint32_t layer, uint32_t first, uint32_t end)
     w->replay = false;
 }
 
-/* Selective recompute: the attention core's forward runs again when backward reaches it. */
-static uint32_t replay_core(walk *w, uint32_t layer, uint32_t last)
+/* The forward of what was dropped runs again when backward reaches its last operator. */
+static uint32_t replay_dropped(walk *w, uint32_t layer, uint32_t last)
 {
     uint32_t first = last;
-    const tv_block *b = &w->g->blocks[w->g->ops[last].block];
-    while (first > b->first_op && w->g->ops[first - 1].attention_core)
+    const tv_op *op = &w->g->ops[last];
+    const tv_block *b = &w->g->blocks[op->block];
+    while (first > b->first_op && w->g->ops[first - 1].region == op->region &&
+           runs_again(w, &w->g->ops[first - 1]))
         first--;
     replay_ops(w, layer, first, last + 1);
     return first;
@@ -462,10 +507,9 @@ static void backward_block(walk *w, uint32_t layer)
         replay_ops(w, layer, b->first_op, b->first_op + b->n_ops);
     uint32_t replayed_from = TV_NONE;
     for (uint32_t o = b->first_op + b->n_ops; o-- > b->first_op;) {
-        const bool core =
-            w->g->ops[o].attention_core && !again && w->plan->recompute == TV_RECOMPUTE_SELECTIVE;
-        if (core && (replayed_from == TV_NONE || o < replayed_from))
-            replayed_from = replay_core(w, layer, o);
+        const bool dropped = !again && runs_again(w, &w->g->ops[o]);
+        if (dropped && (replayed_from == TV_NONE || o < replayed_from))
+            replayed_from = replay_dropped(w, layer, o);
         backward_op(w, layer, o);
     }
     if (again) {

@@ -25,6 +25,7 @@ static void pools_round_as_their_frameworks(void **state)
     (void)state;
     static const pool_case cases[] = {
         {TV_POOL_NONE, 1000, 1024, 1024},
+        {TV_POOL_EXACT, 1000, 1000, 1000},
         {TV_POOL_TORCH, 1, 512, 2 * MIB},
         {TV_POOL_TORCH, MIB, MIB, 2 * MIB},
         {TV_POOL_TORCH, MIB + 1, MIB + 512, 20 * MIB},
