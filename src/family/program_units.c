@@ -223,6 +223,18 @@ static void by_units(tv_lower *l, const keys *all)
     }
 }
 
+/* Functions, batch norms and views belong to what stands before them. */
+static bool can_begin(const tv_lower *l, const tv_item *t)
+{
+    const tv_step *s = tv_lower_step(l, t->step);
+    if (t->kind == TV_ITEM_ACT || t->kind == TV_ITEM_ALIAS)
+        return false;
+    if (t->kind != TV_ITEM_STEP)
+        return true;
+    return s->kind != TV_STEP_UNARY && s->kind != TV_STEP_DROPOUT && s->kind != TV_STEP_SOFTMAX &&
+           !(s->kind == TV_STEP_NORM && s->u.norm.kind == TV_NORM_BATCH);
+}
+
 /* Places where one value crosses; a stretch holds at least two layers. */
 static void by_cuts(tv_lower *l)
 {
@@ -244,7 +256,7 @@ static void by_cuts(tv_lower *l)
     size_t heavy = 0;
     for (uint32_t i = 0; i < l->items.n; i++) {
         alive += change[i];
-        if (!l->segments.n || (alive <= 1 && heavy >= 2)) {
+        if (!l->segments.n || (alive <= 1 && heavy >= 2 && can_begin(l, &l->items.v[i]))) {
             open_segment(l, i, (tv_str){0});
             heavy = 0;
         }
