@@ -394,7 +394,24 @@ static void say(tv_lower *l, tokens *t, double x)
     *tv_push(l->a, t) = x;
 }
 
-enum { SAYS_NOTHING, SAYS_FRESH, SAYS_SHARED, SAYS_CONSTANT, SAYS_INNER, SAYS_HANDED, SAYS_GLOBAL };
+enum {
+    SAYS_NOTHING,
+    SAYS_FRESH,
+    SAYS_SHARED,
+    SAYS_CONSTANT,
+    SAYS_INNER,
+    SAYS_HANDED,
+    SAYS_GLOBAL,
+    SAYS_CACHE, /* earlier tokens' keys or values: each layer has its own */
+};
+
+static bool is_cache(const tv_lower *l, uint32_t root)
+{
+    for (size_t i = 0; l->kv_width && i < l->run->n_inputs; i++)
+        if (l->run->inputs[i] == root && l->kv_width[i] > 0)
+            return true;
+    return false;
+}
 
 /* Where an operand comes from, seen from inside the segment. */
 static void say_operand(tv_lower *l, tokens *t, const tv_segment *s, uint32_t v)
@@ -420,6 +437,8 @@ static void say_operand(tv_lower *l, tokens *t, const tv_segment *s, uint32_t v)
     } else if (l->made_in[root] == TV_NO_VALUE &&
                !(l->run->values[root].from && l->run->values[root].from->role == TV_VALUE_INPUT)) {
         say(l, t, SAYS_CONSTANT);
+    } else if (is_cache(l, root)) {
+        say(l, t, SAYS_CACHE);
     } else {
         say(l, t, s->in == root ? SAYS_HANDED : SAYS_GLOBAL);
         say(l, t, s->in == root ? 0 : root);

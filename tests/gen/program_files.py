@@ -135,6 +135,45 @@ def encoder_config():
             "id2label": {str(i): str(i) for i in range(LABELS)}}
 
 
+def decoder_layer(net, x, path, i):
+    a = path + "/attn"
+    y = layer_norm(net, x, path + "/ln_1", HIDDEN)
+    q = heads(net, linear(net, y, a + "/q", HIDDEN, HIDDEN), a, [0, 2, 1, 3])
+    k = heads(net, linear(net, y, a + "/k", HIDDEN, HIDDEN), a, [0, 2, 1, 3])
+    v = heads(net, linear(net, y, a + "/v", HIDDEN, HIDDEN), a, [0, 2, 1, 3])
+    k = net.op("Concat", f"past_key_values.{i}.key", k, path=a, axis=2)
+    v = net.op("Concat", f"past_key_values.{i}.value", v, path=a, axis=2)
+    scores = net.op("MatMul", q, net.op("Transpose", k, path=a, perm=[0, 1, 3, 2]), path=a)
+    scores = net.op("Div", scores, net.scalar((HIDDEN / HEADS) ** 0.5), path=a)
+    y = net.op("MatMul", net.op("Softmax", scores, path=a, axis=-1), v, path=a)
+    back = net.ints(f"onnx::Reshape_{net.n}", [3], [0, 0, HIDDEN])
+    y = net.op("Reshape", net.op("Transpose", y, path=a, perm=[0, 2, 1, 3]), back, path=a)
+    x = net.op("Add", linear(net, y, a + "/o", HIDDEN, HIDDEN), x, path=path)
+    y = layer_norm(net, x, path + "/ln_2", HIDDEN)
+    y = linear(net, gelu(net, linear(net, y, path + "/mlp/up", HIDDEN, INNER), path + "/mlp/act"),
+               path + "/mlp/down", INNER, HIDDEN)
+    return net.op("Add", y, x, path=path), k, v
+
+
+def decoder():
+    """With the keys and values of earlier tokens as inputs, as exporters for serving write it."""
+    net = Net()
+    x = net.op("Gather", net.weight("wte.weight", WORDS, HIDDEN), "input_ids", path="/wte")
+    ids, kept = [value("input_ids", INT64, ["batch_size", "sequence_length"])], []
+    for i in range(LAYERS):
+        x, k, v = decoder_layer(net, x, f"/h.{i}", i)
+        kept += [k, v]
+        ids += [value(f"past_key_values.{i}.{part}", FLOAT,
+                      ["batch_size", HEADS, "past_sequence_length", HIDDEN // HEADS])
+                for part in ("key", "value")]
+    y = net.op("MatMul", layer_norm(net, x, "/ln_f", HIDDEN),
+               net.weight("onnx::MatMul_head", HIDDEN, WORDS), path="/lm_head")
+    return model(graph(*net.nodes, *net.weights, *(data(11, i) for i in ids),
+                       data(12, value(y, FLOAT, ["batch_size", "sequence_length", WORDS])),
+                       *(data(12, value(v, FLOAT, ["batch_size", HEADS, "total_sequence_length",
+                                                   HIDDEN // HEADS])) for v in kept)))
+
+
 def convolution(net, x, path, n_in, n_out, stride, folded):
     module = path.strip("/").replace("/", ".")
     pads = dict(pads=[1, 1, 1, 1], strides=[stride, stride], kernel_shape=[3, 3])
@@ -191,7 +230,7 @@ def corpus(folder):
     Net.hollow, LAYERS = True, 2
     out = pathlib.Path(folder) / "program"
     out.mkdir(parents=True, exist_ok=True)
-    for name, content in (("encoder", encoder()), ("network", network(False)),
+    for name, content in (("encoder", encoder()), ("decoder", decoder()), ("network", network(False)),
                           ("folded", network(True)), ("batch", network(False, batch=4)),
                           ("odd", network(False, odd=True))):
         (out / (name + ".onnx")).write_bytes(content)
@@ -205,6 +244,7 @@ def main(folder, stamp):
     (out / "encoder").mkdir(parents=True, exist_ok=True)
     (out / "encoder.onnx").write_bytes(encoder())
     (out / "encoder" / "config.json").write_text(json.dumps(encoder_config()))
+    (out / "decoder.onnx").write_bytes(decoder())
     (out / "network.onnx").write_bytes(network(False))
     (out / "network-folded.onnx").write_bytes(network(True))
     (out / "network-batch.onnx").write_bytes(network(False, batch=4))

@@ -158,6 +158,37 @@ static void adapters_join_by_module_path(void **state)
     }
 }
 
+/* Inputs that hold earlier tokens' keys and values are the cache: 3 layers of 2·32 numbers. */
+static void earlier_tokens_are_the_cache(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_model *m = model_of(a, "decoder.onnx");
+    tv_setting set = {.phase = TV_PHASE_DECODE,
+                      .policy = test_policy(TV_PRECISION_FP32),
+                      .kernel = TV_KERNEL_EFFICIENT,
+                      .seq = 16};
+    assert_true(m->generates);
+    const tv_graph *g = graph_of(a, m, &set);
+    double width = 0, flop = 0, read = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        width += g->blocks[g->order[i]].kv_width;
+    uint32_t *counts = tv_new(a, uint32_t, g->n_blocks + 1);
+    tv_graph_counts(g, counts);
+    for (size_t i = 0; i < g->n_ops; i++) {
+        const tv_op *op = &g->ops[i];
+        const bool multiplies = op->kind == TV_OP_GEMM || op->kind == TV_OP_ATTENTION;
+        flop += multiplies ? tv_form_at(op->flop, 2, 100) * counts[op->block] : 0;
+        read += tv_form_at(op->kv_read_bytes, 2, 100) * counts[op->block];
+    }
+    assert_close(width, 3 * 64, 0);
+    assert_int_equal(g->n_blocks, 3);
+    /* two sequences: matrices of 3·(4·32·32 + 2·32·64) and 32·100, scores and values of 101 keys */
+    assert_close(flop, 2 * 2 * (3 * (4096 + 4096) + 3200 + 3 * 2 * 32 * 101), 1e-12);
+    assert_close(read, 2 * 100 * 3 * 64 * 4, 1e-12);
+    tv_arena_close(a);
+}
+
 static void a_length_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -180,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_stated_batch_is_replaced),
         cmocka_unit_test(an_unknown_operator_is_named),
         cmocka_unit_test(adapters_join_by_module_path),
+        cmocka_unit_test(earlier_tokens_are_the_cache),
         cmocka_unit_test(a_length_that_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
