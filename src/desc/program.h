@@ -42,9 +42,10 @@ typedef struct tv_value {
     /* Sizes that the settings beside the file serve this input with, for dims that are not stated
        (rank of them; 0: not said). NULL: none. */
     const int64_t *usual;
-    bool buffer; /* a weight that no gradient reaches: running statistics, tables */
-    bool frozen; /* stated not trainable */
-    bool list;   /* a sequence or tensor array; dims are an element's */
+    bool buffer;  /* a weight that no gradient reaches: running statistics, tables */
+    bool frozen;  /* stated not trainable */
+    bool list;    /* a sequence or tensor array; dims are an element's */
+    bool strided; /* torch.export: its elements do not lie in the order of its axes */
     /* Contents, little-endian in the value's dtype, where the reader kept them: tensors of at most
      * TV_LIMIT_PROGRAM_CONST_ELEMENTS (shapes, axes, scales). Empty: not kept. */
     tv_bytes_view data;

@@ -88,7 +88,9 @@ static tv_lowered_param *param_at(tv_lower *l, const uint8_t *renamed, uint32_t 
     p->used = true;
     p->from = stored->from;
     p->name = l->run->values[key].from ? l->run->values[key].from->name : (tv_str){0};
-    p->elements = tv_shape_elements(&l->run->values[v].shape);
+    /* ATen states its parameters: a part of one, cut or turned, stands for the whole. */
+    const bool whole = l->program->dialect == TV_DIALECT_ATEN;
+    p->elements = tv_shape_elements(whole ? &stored->shape : &l->run->values[v].shape);
     p->stored_bytes = tv_shape_elements(&stored->shape) * tv_dtype_bytes(stored->dtype);
     return p;
 }
@@ -222,18 +224,22 @@ static void take_constant(tv_lower *l, uint32_t v)
     l->param_of[v] = v;
 }
 
-/* Paddle's programs say which of their variables are parameters: those that no step reads, since
- * what rests on them alone is worked out when the file is loaded. */
-static void add_folded(tv_lower *l)
+/* ATen says what is a parameter: those that no step reads are there all the same (a class token
+ * that is only joined on, heads that an evaluation leaves out). Tied ones are one. */
+static void find_unread(tv_lower *l)
 {
     const tv_program *p = l->program;
-    bool *seen = tv_new(l->a, bool, p->n_values + 1);
+    bool *read = tv_new(l->a, bool, p->n_values + 1);
     for (size_t v = 0; v < l->run->n_values; v++)
         if (l->param[v].used && l->param[v].from)
-            seen[l->param[v].from - p->values] = true;
+            read[l->param[v].from - p->values] = true;
     for (size_t i = 0; i < p->n_values; i++) {
         const tv_value *v = &p->values[i];
-        if (v->role == TV_VALUE_WEIGHT && !v->buffer && !seen[i] && tv_dtype_of(v->dtype)->is_float)
+        bool tied = false;
+        for (size_t k = 0; v->storage && k < p->n_values && !tied; k++)
+            tied = k != i && p->values[k].storage == v->storage &&
+                   p->values[k].role == TV_VALUE_WEIGHT && (k < i || read[k]);
+        if (v->role == TV_VALUE_WEIGHT && !v->buffer && !read[i] && !tied && can_train(v->dtype))
             *tv_push(l->a, &l->behind) = v;
     }
 }
@@ -244,7 +250,7 @@ static void add_folded(tv_lower *l)
 static void find_behind_constants(tv_lower *l)
 {
     const tv_program *p = l->program;
-    if (p->dialect == TV_DIALECT_PADDLE)
+    if (p->dialect == TV_DIALECT_PADDLE || p->dialect == TV_DIALECT_ATEN)
         add_folded(l);
     if (p->dialect != TV_DIALECT_ONNX)
         return;

@@ -1,21 +1,41 @@
 /* The tables of rules, and finding an operator's rule. */
+#include "program_aten.h"
 #include "program_onnx.h"
 #include "program_paddle.h"
 #include "program_running.h"
 
 /* The last row of each dialect's files, and its line here. */
 const tv_rule_table *const tv_rule_tables[] = {
-    &tv_rules_onnx_flow,      &tv_rules_onnx_ml,
-    &tv_rules_onnx_ort,       &tv_rules_onnx_ort_attention,
-    &tv_rules_onnx_ort_quant, &tv_rules_onnx_quant,
-    &tv_rules_onnx_signal,    &tv_rules_onnx_text,
-    &tv_rules_onnx_index,     &tv_rules_onnx_layout,
-    &tv_rules_onnx_math,      &tv_rules_onnx_net,
-    &tv_rules_onnx_window,    &tv_rules_paddle_flow,
-    &tv_rules_paddle_fused,   &tv_rules_paddle_layout,
-    &tv_rules_paddle_make,    &tv_rules_paddle_math,
-    &tv_rules_paddle_net,     &tv_rules_paddle_sequence,
-    &tv_rules_paddle_vision,  NULL,
+    /* clang-format off: one a line */
+    &tv_rules_aten_index,
+    &tv_rules_aten_kernel,
+    &tv_rules_aten_layout,
+    &tv_rules_aten_make,
+    &tv_rules_aten_math,
+    &tv_rules_aten_order,
+    &tv_rules_onnx_flow,
+    &tv_rules_onnx_index,
+    &tv_rules_onnx_layout,
+    &tv_rules_onnx_math,
+    &tv_rules_onnx_ml,
+    &tv_rules_onnx_net,
+    &tv_rules_onnx_ort,
+    &tv_rules_onnx_ort_attention,
+    &tv_rules_onnx_ort_quant,
+    &tv_rules_onnx_quant,
+    &tv_rules_onnx_signal,
+    &tv_rules_onnx_text,
+    &tv_rules_onnx_window,
+    &tv_rules_paddle_flow,
+    &tv_rules_paddle_fused,
+    &tv_rules_paddle_layout,
+    &tv_rules_paddle_make,
+    &tv_rules_paddle_math,
+    &tv_rules_paddle_net,
+    &tv_rules_paddle_sequence,
+    &tv_rules_paddle_vision,
+    NULL,
+    /* clang-format on */
 };
 
 /* Open addressing; a key is a domain and a name. */

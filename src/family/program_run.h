@@ -332,6 +332,8 @@ typedef struct tv_run {
     const uint32_t *of; /* program value -> run value that last stood for it; TV_NO_VALUE: none */
     tv_unknown_op *unknown;
     size_t n_unknown;
+    size_t n_stated, n_differ; /* ATen: outputs whose shape the file states at these sizes, and
+                                  those for which a rule gave another: the statement holds */
     bool batch_fixed; /* the program states its batch and does not survive another: every sample
                          costs 1/batch_stated of the program */
     double batch_stated;

@@ -181,13 +181,16 @@ static const tv_err *read_expression(tv_pt2_read *r, tv_json_event event, tv_dim
         if (key.type == TV_JSON_CLOSE)
             break;
         if (tv_str_is(key.s, "expr_str"))
-            TV_TRY(tv_pt2_text(r, &text));
+            TV_TRY(r->in_strides ? tv_pt2_skip_next(r) : tv_pt2_text(r, &text));
         else if (tv_str_is(key.s, "hint"))
             TV_TRY(read_hint(r, &hint));
         else
             TV_TRY(tv_pt2_skip_next(r));
     }
     dim->size = -1;
+    r->last_size = hint;
+    if (r->in_strides)
+        return NULL;
     dim->symbol = tv_pt2_keep(r, tv_pt2_expression(r->a, text));
     if (is_one_symbol(dim->symbol))
         tv_pt2_note_example(r, dim->symbol, hint);
@@ -208,16 +211,59 @@ const tv_err *tv_pt2_read_size(tv_pt2_read *r, tv_json_event event, tv_dim *dim)
             return NULL;
         const bool whole = tv_str_is(key.s, "as_int"), expr = tv_str_is(key.s, "as_expr");
         TV_TRY(tv_json_next(&r->scan, &event));
-        if (whole && event.type == TV_JSON_NUMBER)
+        if (whole && event.type == TV_JSON_NUMBER) {
             TV_TRY(tv_pt2_whole(r, event, &dim->size));
-        else if (expr)
+            r->last_size = dim->size;
+        } else if (expr)
             TV_TRY(read_expression(r, event, dim));
         else
             TV_TRY(tv_json_skip(&r->scan, event));
     }
 }
 
-static const tv_err *read_sizes(tv_pt2_read *r, tv_value *v)
+/* Sizes at the example that the program was taken with; -1: not all are stated. */
+typedef struct example {
+    int64_t sizes[TV_LIMIT_RANK], strides[TV_LIMIT_RANK];
+    uint32_t n_sizes, n_strides;
+} example;
+
+/* Whether an element's neighbours along the last axes are its neighbours in memory. */
+static bool is_strided(const example *x)
+{
+    int64_t step = 1;
+    if (x->n_sizes != x->n_strides)
+        return false;
+    for (uint32_t i = x->n_sizes; i-- > 0;) {
+        if (x->sizes[i] <= 0)
+            return false; /* nothing is known, or there are no elements */
+        if (x->sizes[i] != 1 && x->strides[i] != step)
+            return true;
+        if (__builtin_mul_overflow(step, x->sizes[i], &step))
+            return false;
+    }
+    return false;
+}
+
+static const tv_err *read_strides(tv_pt2_read *r, example *x)
+{
+    tv_json_event event;
+    TV_TRY(tv_json_next(&r->scan, &event));
+    if (event.type != TV_JSON_ARRAY)
+        return tv_json_skip(&r->scan, event);
+    for (;;) {
+        tv_dim dim = {0};
+        TV_TRY(tv_json_next(&r->scan, &event));
+        if (event.type == TV_JSON_CLOSE)
+            return NULL;
+        r->in_strides = true;
+        TV_TRY(tv_pt2_read_size(r, event, &dim));
+        r->in_strides = false;
+        if (x->n_strides < TV_LIMIT_RANK)
+            x->strides[x->n_strides++] = r->last_size;
+    }
+}
+
+static const tv_err *read_sizes(tv_pt2_read *r, tv_value *v, example *x)
 {
     tv_json_event event;
     tv_dim dims[TV_LIMIT_RANK];
@@ -233,8 +279,9 @@ static const tv_err *read_sizes(tv_pt2_read *r, tv_value *v)
         TV_TRY(tv_pt2_read_size(r, event, &dims[rank]));
         if (dims[rank].size < -1 || (dims[rank].size == -1 && !dims[rank].symbol.n))
             return tv_pt2_broken(r, "pt2.negative-size", N_("a size is negative"), event.offset);
-        rank++;
+        x->sizes[rank++] = r->last_size;
     }
+    x->n_sizes = rank;
     tv_dim *kept = tv_new(r->a, tv_dim, rank);
     for (uint32_t i = 0; i < rank; i++)
         kept[i] = dims[i];
@@ -258,22 +305,40 @@ static const tv_err *read_type(tv_pt2_read *r, tv_value *v)
     return NULL;
 }
 
-/* A tensor's meta; until 2.1 inside {"meta": ...}. */
-static const tv_err *read_meta(tv_pt2_read *r, tv_value *v)
+static const tv_err *read_meta(tv_pt2_read *r, tv_value *v);
+
+/* The rest of the object that "meta" stands in goes with it. */
+static const tv_err *read_old_meta(tv_pt2_read *r, tv_value *v)
 {
-    tv_json_event event;
-    TV_TRY(tv_pt2_expect(r, TV_JSON_OBJECT, &event));
+    TV_TRY(read_meta(r, v));
     for (;;) {
         tv_json_event key;
         TV_TRY(tv_json_next(&r->scan, &key));
         if (key.type == TV_JSON_CLOSE)
             return NULL;
+        TV_TRY(tv_pt2_skip_next(r));
+    }
+}
+
+/* A tensor's meta; until 2.1 inside {"meta": ...}. */
+static const tv_err *read_meta(tv_pt2_read *r, tv_value *v)
+{
+    tv_json_event event;
+    example x = {0};
+    TV_TRY(tv_pt2_expect(r, TV_JSON_OBJECT, &event));
+    for (;;) {
+        tv_json_event key;
+        TV_TRY(tv_json_next(&r->scan, &key));
+        if (key.type == TV_JSON_CLOSE)
+            break;
         if (tv_str_is(key.s, "meta")) {
-            TV_TRY(read_meta(r, v));
+            return read_old_meta(r, v);
         } else if (tv_str_is(key.s, "dtype")) {
             TV_TRY(read_type(r, v));
         } else if (tv_str_is(key.s, "sizes")) {
-            TV_TRY(read_sizes(r, v));
+            TV_TRY(read_sizes(r, v, &x));
+        } else if (tv_str_is(key.s, "strides")) {
+            TV_TRY(read_strides(r, &x));
         } else if (tv_str_is(key.s, "requires_grad")) {
             TV_TRY(tv_json_next(&r->scan, &event));
             v->frozen = event.type == TV_JSON_FALSE; /* see roles() in pt2_program.c */
@@ -282,6 +347,8 @@ static const tv_err *read_meta(tv_pt2_read *r, tv_value *v)
             TV_TRY(tv_pt2_skip_next(r));
         }
     }
+    v->strided = is_strided(&x);
+    return NULL;
 }
 
 static const tv_err *read_tensor_values(tv_pt2_scope *g)

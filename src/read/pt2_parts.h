@@ -30,6 +30,8 @@ typedef struct tv_pt2_read {
         size_t n, cap;
     } symbols;
     size_t n_nodes;
+    bool in_strides;   /* of which only the example counts */
+    int64_t last_size; /* of the size that was read last, at the example; 0: not stated */
 } tv_pt2_read;
 
 /* A name of a graph: a tensor, or a symbolic number that stands for an expression. */

@@ -382,8 +382,9 @@ static void ends_of(document *d, tv_body *main)
     }
     for (size_t i = 0; i < d->signature.outputs.n; i++) {
         uint32_t index = 0;
+        /* Symbolic numbers are no tensors. */
         if (tv_pt2_find(&d->g, d->signature.outputs.v[i], &index) &&
-            d->g.names.v[index].value != TV_NO_VALUE)
+            d->g.names.v[index].value != TV_NO_VALUE && !d->g.names.v[index].symbolic)
             *tv_push(r->a, &outputs) = d->g.names.v[index].value;
     }
     main->inputs = inputs.v;
