@@ -224,9 +224,10 @@ static void take_constant(tv_lower *l, uint32_t v)
     l->param_of[v] = v;
 }
 
-/* ATen says what is a parameter: those that no step reads are there all the same (a class token
- * that is only joined on, heads that an evaluation leaves out). Tied ones are one. */
-static void find_unread(tv_lower *l)
+/* ATen and Paddle say which of their values are parameters: those that no step reads are there all
+ * the same (what rests on them alone is worked out when the file is loaded; heads that an
+ * evaluation leaves out). Tied ones are one. */
+static void add_folded(tv_lower *l)
 {
     const tv_program *p = l->program;
     bool *read = tv_new(l->a, bool, p->n_values + 1);
