@@ -124,7 +124,7 @@ const tv_option tv_job_rows[TV_JOB_ROWS] = {
         .kind = TV_OPTION_WORD,
         .offset = offsetof(tv_job, framework),
         .help = N_("whose memory rules hold"),
-        .otherwise = "torch",
+        .otherwise = N_("paddle for Paddle's own files, else torch"),
         .word = framework_word,
         .n_words = TV_PADDLE + 1,
     },

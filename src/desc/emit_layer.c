@@ -24,7 +24,7 @@ tv_val tv_emit_cast_weight(tv_emit *e, double elements, bool kept)
     op->compute = TV_F32;
     const tv_val v = tv_emit_out(e, op, "weight in 16 bit", (tv_form){.a = elements}, to, false);
     /* The cache serves trainable leaves; Paddle's eager mode has none. */
-    e->g->storages[v.storage].cast_cache = kept && e->set->policy.framework == TV_TORCH;
+    e->g->storages[v.storage].cast_cache = kept && e->set->policy.framework != TV_PADDLE;
     return v;
 }
 

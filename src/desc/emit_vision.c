@@ -91,7 +91,7 @@ tv_val tv_emit_pool_to(tv_emit *e, const char *name, bool max, tv_val x, tv_form
     if (x.grad)
         tv_few_add(&s.saved, x.storage);
     /* torch keeps int64 indices beside the input; Paddle keeps input and output. */
-    if (x.grad && max && e->set->policy.framework == TV_TORCH)
+    if (x.grad && max && e->set->policy.framework != TV_PADDLE)
         tv_few_add(&s.saved, tv_emit_storage(e, "maximum's indices", tv_form_scale(out, 8), TV_I64,
                                              tv_emit_shard_of(e, x), false));
     s.saves_out = x.grad && max && e->set->policy.framework == TV_PADDLE;

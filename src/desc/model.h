@@ -41,6 +41,7 @@ struct tv_model {
     double stored_bytes; /* exact, from tensors; else computed for `stored`; 0 unknown */
     bool stored_exact;
     tv_quant quant;
+    tv_framework framework; /* that wrote the files; default: they do not say */
     /* shape, for reports and reader facts; 0 = does not apply or unknown */
     double layers, hidden, heads, kv_heads, head_dim, intermediate, vocab, experts,
         experts_per_token;

@@ -21,7 +21,11 @@ typedef enum tv_precision {
     TV_PRECISION_COUNT,
 } tv_precision;
 
-typedef enum tv_framework { TV_TORCH, TV_PADDLE } tv_framework;
+typedef enum tv_framework {
+    TV_FRAMEWORK_DEFAULT, /* as the model's files say, else torch */
+    TV_TORCH,
+    TV_PADDLE,
+} tv_framework;
 
 typedef struct tv_policy {
     tv_precision precision; /* never DEFAULT once resolved */

@@ -66,6 +66,7 @@ struct tv_source {
     size_t n_tensors;
     const tv_source_file *files;
     size_t n_files;
+    bool paddle;          /* PaddlePaddle wrote these files */
     double tensor_bytes;  /* sum over distinct tensors; 0 when there are none */
     double storage_bytes; /* what the tensors' storages take where views leave parts of them
                              unseen; 0: as tensor_bytes */

@@ -80,7 +80,8 @@ const char *tv_precision_name(tv_precision v)
 
 const char *tv_framework_name(tv_framework v)
 {
-    return v == TV_PADDLE ? "paddle" : "torch";
+    static const char *const names[] = {"", "torch", "paddle"};
+    return names[v];
 }
 
 const char *tv_bound_name(tv_bound b)

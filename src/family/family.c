@@ -41,6 +41,7 @@ const tv_err *tv_family_model(tv_arena *a, const tv_source *s, const tv_model **
     m->source = s->path;
     m->model_type = tv_family_type(s);
     m->stated_params = s->stated_params;
+    m->framework = s->paddle ? TV_PADDLE : TV_FRAMEWORK_DEFAULT;
     m->file = s->program ? s->metadata : NULL;
     TV_TRY(family->make(a, s, m));
     for (size_t i = 0; i < s->n_warnings; i++)

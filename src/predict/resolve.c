@@ -92,6 +92,17 @@ static void sixteen_bit_of(const resolver *r, tv_policy *p)
     p->kv = p->kv == TV_BF16 ? TV_F16 : p->kv;
 }
 
+/* Paddle's own files are run by Paddle; whatever else is there by torch. */
+static void choose_framework(resolver *r)
+{
+    tv_job *job = &r->c->job;
+    if (job->framework != TV_FRAMEWORK_DEFAULT)
+        return;
+    job->framework = r->model->framework ? r->model->framework : TV_TORCH;
+    if (r->model->framework)
+        took(r, "framework", tv_str_of(tv_framework_name(job->framework)));
+}
+
 static void choose_precision(resolver *r)
 {
     tv_job *job = &r->c->job;
@@ -396,6 +407,7 @@ const tv_err *tv_predict_case(tv_arena *a, const tv_model *model, const tv_job *
     *out = (tv_case){.model = model, .job = *job, .machine = machine, .dataset = dataset};
     resolver r = {.a = a, .model = model, .machine = machine, .c = out};
     choose_task(&r);
+    choose_framework(&r);
     choose_precision(&r);
     TV_TRY(check_precision(&r));
     choose_lengths(&r);

@@ -80,6 +80,7 @@ const tv_err *tv_read_paddle_model(tv_gather *g, tv_str path, tv_bytes_view byte
     TV_TRY(tv_read_paddle_settings(g, tv_path_folder(path), &p));
     *program = p.program;
     g->source.kind = TV_SOURCE_PROGRAM;
+    g->source.paddle = true;
     g->source.program = program;
     return NULL;
 }
@@ -113,6 +114,7 @@ const tv_err *tv_read_paddle_parameters(tv_gather *g, tv_str path, tv_bytes_view
     if (program.n)
         return read_mapped(g, program);
     g->source.kind = TV_SOURCE_CHECKPOINT;
+    g->source.paddle = true;
     tv_gather_warn(g, TV_TEXT0("paddle.unnamed",
                                N_("the tensors have no names: these stand in the program, which is "
                                   "not beside the parameters")));

@@ -215,6 +215,7 @@ const tv_err *tv_read_paddle_state(tv_gather *g, tv_str path, tv_bytes_view byte
     TV_TRY(walk(&s, root, (tv_str){0}, 0));
     if (g->tensors.n == before)
         return no_arrays(&s);
+    g->source.paddle = true;
     if (g->source.kind == TV_SOURCE_NONE)
         g->source.kind = TV_SOURCE_CHECKPOINT;
     if (tv_str_ends(path, TV_S(".pdopt")))
