@@ -157,13 +157,14 @@ static bool floats(const tv_lower *l, uint32_t v)
 
 /* ---- generic ops ---- */
 
-enum { most_operands = 64 };
+/* A recurrent layer of several levels and directions has its weights and biases one by one. */
+enum { most_operands = 64, most_params = 64 };
 
 typedef struct operands {
     tv_val in[most_operands];
     size_t n;
-    tv_param params[4];
-    uint32_t declared[4];
+    tv_param params[most_params];
+    uint32_t declared[most_params];
     size_t n_params;
 } operands;
 
@@ -174,7 +175,7 @@ static void gather_operands(const tv_lower *l, const tv_item *t, operands *o)
         const uint32_t v = t->in[i];
         o->in[i] = tv_lower_operand(l, v);
         const tv_lowered_param *p = param_of(l, v);
-        if (!p || o->n_params == 4)
+        if (!p || o->n_params == most_params)
             continue;
         o->in[i].grad = !p->from || !p->from->frozen;
         if (!declares(l, v))
