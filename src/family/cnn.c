@@ -322,6 +322,15 @@ static bool same_scope(const tv_scope *x, const tv_scope *y, const tv_scope *end
     return true;
 }
 
+/* What is saved stays for others: where a save follows, the last repetition is a kind of its own,
+ * or the values that the earlier ones hand on would be one storage with the saved one. */
+static bool saved_next(const tv_cnn_run *r)
+{
+    const tv_json *layers = tv_json_get(r->x->doc, "layers");
+    return r->entry + 1 < layers->n &&
+           tv_str_is(tv_json_str(tv_json_get(&layers->items[r->entry + 1], "op")), "save");
+}
+
 /* Repetitions with equal arguments and shapes are one block kind that runs several times. */
 static const tv_err *top_block(tv_cnn_run *r, const tv_scope *scope, const tv_json *j,
                                const tv_json *block, tv_feature *f)
@@ -337,7 +346,7 @@ static const tv_err *top_block(tv_cnn_run *r, const tv_scope *scope, const tv_js
         TV_TRY(block_scope(r, c, block, i, f, &inner));
         bool same = last && mergeable && same_scope(inner, last, scope) && f->c == last_in.c &&
                     f->d[0] == last_in.d[0] && f->d[1] == last_in.d[1] && f->d[2] == last_in.d[2];
-        if (same) {
+        if (same && !(i + 1 == n && saved_next(r))) {
             tv_emit_runs(r->e, 1);
             continue;
         }
