@@ -35,6 +35,7 @@ extern const tv_rule_table tv_rules_onnx_signal;
 extern const tv_rule_table tv_rules_onnx_quant;
 extern const tv_rule_table tv_rules_onnx_ml;
 extern const tv_rule_table tv_rules_onnx_text;
+extern const tv_rule_table tv_rules_onnx_training;
 extern const tv_rule_table tv_rules_onnx_ort;
 extern const tv_rule_table tv_rules_onnx_ort_attention;
 extern const tv_rule_table tv_rules_onnx_ort_quant;

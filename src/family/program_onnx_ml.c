@@ -20,6 +20,23 @@ static const tv_err *same(tv_running *r, const tv_node *n, const tv_rule *rule)
     return put(r, n, 0, dtype, tv_run_shape(r, x));
 }
 
+static size_t list_length(const tv_node *n, const char *name);
+
+/* The type of the values that keys are mapped to. */
+static const tv_err *labels(tv_running *r, const tv_node *n, const tv_rule *rule)
+{
+    (void)rule;
+    uint32_t x = tv_run_in(r, n, 0);
+    TV_TRY(tv_run_need(r, x));
+    const tv_attr *tensor = tv_node_attr(n, "values_tensor");
+    tv_dtype dtype = list_length(n, "values_floats")    ? TV_F32
+                     : list_length(n, "values_strings") ? TV_DTYPE_UNKNOWN
+                                                        : TV_I64;
+    if (tensor && tensor->kind == TV_ATTR_VALUE)
+        dtype = tv_run_at(r, tv_run_of(r, tensor->u.value))->dtype;
+    return put(r, n, 0, dtype, tv_run_shape(r, x));
+}
+
 static size_t list_length(const tv_node *n, const char *name)
 {
     const tv_attr *a = tv_node_attr(n, name);
@@ -172,7 +189,7 @@ static const tv_rule ml[] = {
     {"DictVectorizer", dictionary, 0},
     {"FeatureVectorizer", vectorizer, 0},
     {"Imputer", same, 0},
-    {"LabelEncoder", same, TV_I64},
+    {"LabelEncoder", labels, 0},
     {"LinearClassifier", classifier, 0},
     {"LinearRegressor", regressor, 0},
     {"Normalizer", same, TV_F32},
@@ -187,6 +204,33 @@ static const tv_rule ml[] = {
 };
 
 const tv_rule_table tv_rules_onnx_ml = {TV_DIALECT_ONNX, "ai.onnx.ml", ml, sizeof ml / sizeof *ml};
+
+/* ---- steps of training (ai.onnx.preview.training) ---- */
+
+/* R, T, then groups of as many tensors: X, gradients, states; out come X and the states. */
+static const tv_err *optimizer(tv_running *r, const tv_node *n, const tv_rule *rule)
+{
+    size_t groups = (size_t)rule->arg + 1;
+    size_t each = n->n_inputs > 2 ? (n->n_inputs - 2) / groups : 0;
+    for (size_t i = 0; i < n->n_outputs && each; i++) {
+        size_t group = i / each ? i / each + 1 : 0;
+        uint32_t x = tv_run_in(r, n, 2 + group * each + i % each);
+        TV_TRY(tv_run_need(r, x));
+        TV_TRY(put(r, n, i, tv_run_at(r, x)->dtype, tv_run_shape(r, x)));
+    }
+    return NULL;
+}
+
+static const tv_rule training[] = {
+    {"Adagrad", optimizer, 2},
+    {"Adam", optimizer, 3},
+    {"Momentum", optimizer, 2},
+};
+
+const tv_rule_table tv_rules_onnx_training = {TV_DIALECT_ONNX, "ai.onnx.preview.training", training,
+                                              sizeof training / sizeof *training};
+
+/* ---- text ---- */
 
 static const tv_err *concat_text(tv_running *r, const tv_node *n, const tv_rule *rule)
 {

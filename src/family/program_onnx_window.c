@@ -46,7 +46,8 @@ static const tv_err *conv_transpose(tv_running *r, const tv_node *n, const tv_ru
     count = tv_node_ints(n, "output_shape", &v);
     /* Some files write batch and channels too. */
     size_t spatial = count > TV_WINDOW_AXES || count == 4 ? count - 2 : count;
-    copy_ints(call.out_size, v + (count - spatial), spatial);
+    if (count)
+        copy_ints(call.out_size, v + (count - spatial), spatial);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_rule_conv(r, &call, tv_run_in(r, n, 0), tv_run_in(r, n, 1), tv_run_in(r, n, 2), &y));
     return tv_opset_done(r, n, y);

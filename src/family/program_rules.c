@@ -25,6 +25,7 @@ const tv_rule_table *const tv_rule_tables[] = {
     &tv_rules_onnx_quant,
     &tv_rules_onnx_signal,
     &tv_rules_onnx_text,
+    &tv_rules_onnx_training,
     &tv_rules_onnx_window,
     &tv_rules_paddle_flow,
     &tv_rules_paddle_fused,
