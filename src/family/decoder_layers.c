@@ -387,16 +387,23 @@ static double shared_width(const plan *p, double expert)
     return n * expert;
 }
 
+/* ERNIE's multimodal models give a list: the experts of text, then those of images. */
+static double first_num(const tv_config *c, const char *keys, double fallback)
+{
+    const tv_json *j = tv_config_get(c, keys);
+    return tv_json_num(j->type == TV_JSON_ARRAY ? tv_json_at(j, 0) : j, fallback);
+}
+
 static void moe_mlp(plan *p)
 {
     const tv_config *c = p->c;
     tv_decoder_mlp *moe = &p->moe;
     *moe = p->base.mlp;
-    moe->experts = tv_config_num(c,
-                                 "num_experts|num_local_experts|n_routed_experts|"
-                                 "moe_num_experts|num_routed_experts|"
-                                 "ffn_config.moe_num_experts",
-                                 0);
+    moe->experts = first_num(c,
+                             "num_experts|num_local_experts|n_routed_experts|"
+                             "moe_num_experts|num_routed_experts|"
+                             "ffn_config.moe_num_experts",
+                             0);
     if (!(moe->experts > 1) || !tv_config_bool(c, "enable_moe_block", true)) {
         moe->experts = 0;
         return;
@@ -405,7 +412,7 @@ static void moe_mlp(plan *p)
                                "num_experts_per_tok|experts_per_token|num_experts_per_token|"
                                "top_k_experts|moe_topk|moe_k|ffn_config.moe_top_k",
                                2);
-    moe->expert_inter = tv_config_num(c, "moe_intermediate_size|expert_intermediate_size", 0);
+    moe->expert_inter = first_num(c, "moe_intermediate_size|expert_intermediate_size", 0);
     if (!(moe->expert_inter > 0))
         moe->expert_inter =
             tv_config_num(c, "intermediate_size|ffn_config.ffn_hidden_size", moe->inter);
@@ -433,7 +440,10 @@ static bool has_experts(const plan *p, size_t i)
         return contains(list, at);
     if (contains(tv_config_get(c, "mlp_only_layers"), at))
         return false;
-    if (at < tv_config_num(c, "first_k_dense_replace|num_dense_layers", 0))
+    if (at < first_num(c, "first_k_dense_replace|num_dense_layers|moe_layer_start_index", 0))
+        return false;
+    const double end = first_num(c, "moe_layer_end_index", -1); /* ERNIE; -1: to the last */
+    if (end >= 0 && at > end)
         return false;
     const tv_json *freq = tv_config_get(c, "moe_layer_freq");
     if (freq->type == TV_JSON_ARRAY)

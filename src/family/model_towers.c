@@ -105,15 +105,40 @@ static double gemma4_tower(const tower *t)
     return 3 * t->patch * t->patch * t->h + positions + t->n * layer + t->h * t->text;
 }
 
+/* ERNIE 4.5 VL: a ViT as Qwen2's, then a resampler that joins four patches, then two frames, each
+ * by two layers and a norm, and a projection with a norm. Source: ERNIE and PaddleFormers,
+ * modeling_ernie4_5_vl (DFNRopeVisionTransformer, VariableResolutionResamplerModel). */
+static double ernie_tower(const tower *t)
+{
+    tower own = *t;
+    own.h = num(t->j, "embed_dim", num(t->j, "hidden_size", 1280));
+    own.f = own.h * num(t->j, "mlp_ratio", 4);
+    const double side = num(t->j, "spatial_merge_size", 2), wide = side * side * own.h;
+    const double two = wide * wide + wide;
+    const double spatial = 2 * two + 2 * wide;
+    const double temporal = 2 * wide * wide + wide + two + 2 * wide;
+    const double channels = num(t->j, "in_channels", 3);
+    return channels * t->patch * t->patch * own.h + own.n * vit_layer(own.h, own.f) + 2 * own.h +
+           spatial + temporal + wide * t->text + t->text + t->text;
+}
+
 typedef struct tower_kind {
     const char *model_type; /* of the whole configuration */
     double (*count)(const tower *t);
 } tower_kind;
 
 static const tower_kind kinds[] = {
-    {"gemma3", siglip_tower},      {"gemma4", gemma4_tower},     {"llava", clip_tower},
-    {"mllama", mllama_tower},      {"qwen2_5_vl", qwen25_tower}, {"qwen2_vl", qwen2_tower},
-    {"qwen3_5", qwen3_tower},      {"qwen3_5_moe", qwen3_tower}, {"qwen3_vl", qwen3_tower},
+    {"ernie4_5_moe_vl", ernie_tower},
+    {"ernie4_5_vl_moe", ernie_tower},
+    {"gemma3", siglip_tower},
+    {"gemma4", gemma4_tower},
+    {"llava", clip_tower},
+    {"mllama", mllama_tower},
+    {"qwen2_5_vl", qwen25_tower},
+    {"qwen2_vl", qwen2_tower},
+    {"qwen3_5", qwen3_tower},
+    {"qwen3_5_moe", qwen3_tower},
+    {"qwen3_vl", qwen3_tower},
     {"qwen3_vl_moe", qwen3_tower},
 };
 
@@ -134,6 +159,31 @@ static tower tower_of(const tv_json *j, double text)
     t.patch = num(j, "patch_size", 14);
     t.image = num(j, "image_size", 224);
     return t;
+}
+
+/* Experts of a second modality: the lists of ERNIE 4.5 VL give their number, width and layers. */
+static void add_image_experts(tv_arena *a, const tv_source *s, double text, tv_model *m)
+{
+    const tv_json *experts = tv_json_get(s->config, "moe_num_experts");
+    const tv_json *width = tv_json_get(s->config, "moe_intermediate_size");
+    const tv_json *start = tv_json_get(s->config, "moe_layer_start_index");
+    const tv_json *end = tv_json_get(s->config, "moe_layer_end_index");
+    const double layers = num(s->config, "num_hidden_layers", 0);
+    if (experts->type != TV_JSON_ARRAY || experts->n < 2 || width->n < 2)
+        return;
+    const double first = tv_json_num(tv_json_at(start, 1), tv_json_num(start, 0));
+    const double last = fmin(tv_json_num(tv_json_at(end, 1), tv_json_num(end, -1)), layers - 1);
+    const double n = fmax((last < 0 ? layers - 1 : last) - first + 1, 0);
+    const double each = tv_json_num(tv_json_at(experts, 1), 0);
+    tv_family_part(
+        a, m,
+        (tv_part){
+            .name = TV_S("experts of images"),
+            .params = n * each * (3 * text * tv_json_num(tv_json_at(width, 1), 0) + text),
+            .why = TV_TEXT0("decoder.image-experts",
+                            N_("take the tokens of images in the place of the experts of "
+                               "text; their memory is not in the prediction")),
+        });
 }
 
 void tv_towers_of(tv_arena *a, const tv_source *s, double text_hidden, tv_model *m)
@@ -158,4 +208,5 @@ void tv_towers_of(tv_arena *a, const tv_source *s, double text_hidden, tv_model 
         };
         tv_family_part(a, m, part);
     }
+    add_image_experts(a, s, text_hidden, m);
 }
