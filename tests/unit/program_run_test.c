@@ -674,7 +674,7 @@ static void rules_are_many_and_unique(void **state)
                         fail_msg("%s has two rules", x->rules[i].op);
     }
     print_message("ONNX: %zu operators of the standard, %zu of other domains\n", standard,
-                  contributed);
+                  others);
     assert_true(standard >= 190);
     assert_true(others >= 75);
 }
