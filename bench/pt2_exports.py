@@ -166,7 +166,8 @@ def facts(program, args):
             shapes[node.name] = [str(value.dtype).split(".")[1], [str(d) for d in value.shape]]
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         program.module()(*args)
-    return {"params": sum(v.numel() for _, v in program.named_parameters()),
+    distinct = {v.data_ptr(): v for _, v in program.named_parameters()}  # tied ones count once
+    return {"params": sum(v.numel() for v in distinct.values()),
             "parameters": params, "buffers": len(program.state_dict) - len(params), "ops": ops,
             "shapes": shapes, "flops": counter.get_total_flops()}
 

@@ -207,7 +207,7 @@ const tv_err *tv_rule_expand(tv_running *r, uint32_t x, const int64_t *shape, si
         return tv_rule_view(r, x, &out, y);
     *y = tv_run_make(r, v->dtype, &out);
     if (view)
-        tv_running_at(r, *y)->base = v->base;
+        tv_run_view_of(r, *y, x); /* a weight that is spread stays that weight */
     int64_t own[TV_LIMIT_RANK] = {0};
     int64_t stride[TV_LIMIT_RANK] = {0};
     strides_of(r, x, own);
