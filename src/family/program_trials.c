@@ -58,8 +58,8 @@ const tv_err *tv_trials_run(tv_arena *a, const tv_program *p, const tv_run_sizes
         TV_TRY(tv_program_run(a, p, &at, &out->run[i]));
         out->batch[i] = at.batch;
         out->past[i] = at.past;
-        if (i == 0 && out->run[0]->batch_fixed) {
-            alone(out, out->run[0], out->run[0]->batch_stated);
+        if (out->run[i]->batch_fixed) { /* the first trial may be the program's own batch */
+            alone(out, out->run[i], out->run[i]->batch_stated);
             return NULL;
         }
         if (i == 1 && same_inputs(out->run[0], out->run[1])) {
