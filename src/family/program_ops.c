@@ -896,5 +896,7 @@ void tv_lower_item(tv_lower *l, const tv_item *item)
         repeat(l, first_op, first_storage, s->times);
     if (l->recorded && s->node && s->node->saved_known && l->set->phase == TV_PHASE_TRAIN)
         keep_as_recorded(l, item, first_op);
+    for (uint32_t i = first_op; i < l->e->g->n_ops && s->node; i++)
+        l->e->g->ops[i].region = s->node->region;
     account(l, first_op, s->guessed || s->kind == TV_STEP_UNKNOWN);
 }

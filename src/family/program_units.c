@@ -449,6 +449,7 @@ static void say_step(tv_lower *l, tokens *t, const tv_step *s)
 {
     say(l, t, s->kind);
     say(l, t, s->times);
+    say(l, t, s->node && s->node->region);
     switch ((int)s->kind) {
     case TV_STEP_MATMUL:
         say(l, t, s->u.matmul.m);
