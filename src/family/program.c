@@ -50,8 +50,14 @@ static void open_recorded(tv_lower *l)
         return;
     l->n_recorded = storages_of(l->program);
     l->recorded_storage = tv_new(l->a, uint32_t, l->n_recorded + 1);
+    l->weight_storage = tv_new(l->a, bool, l->n_recorded + 1);
     for (size_t i = 0; i < l->n_recorded; i++)
         l->recorded_storage[i] = TV_NONE;
+    for (size_t i = 0; i < l->program->n_values; i++) {
+        const tv_value *v = &l->program->values[i];
+        if (v->role == TV_VALUE_WEIGHT && v->storage && v->storage < l->n_recorded)
+            l->weight_storage[v->storage] = true;
+    }
 }
 
 static tv_err *no_length(tv_arena *a, double asked, double own)

@@ -254,7 +254,8 @@ const tv_err *tv_lower_graph(tv_lower *l, tv_graph **graph)
     tv_lower_params(l);
     tv_lower_units(l);
     if (l->segments.n == 0)
-        return TV_FAIL0(l->keep, TV_INPUT, "program.empty", N_("nothing in the graph depends on an input: there is nothing to run"));
+        return TV_FAIL0(l->keep, TV_INPUT, "program.empty",
+                        N_("nothing in the graph depends on an input: there is nothing to run"));
     tv_emit e = tv_emit_open(l->keep, l->set);
     l->e = &e;
     put_inputs(l);

@@ -825,6 +825,8 @@ static uint32_t recorded(tv_lower *l, uint32_t program_value)
     if (v->role == TV_VALUE_WEIGHT || v->role == TV_VALUE_NULL)
         return TV_NONE;
     const bool numbered = v->storage && v->storage < l->n_recorded;
+    if (numbered && l->weight_storage[v->storage])
+        return TV_NONE; /* a view of a weight */
     if (numbered && l->recorded_storage[v->storage] != TV_NONE)
         return l->recorded_storage[v->storage];
     for (size_t i = 0; !numbered && i < l->run->n_values; i++)

@@ -41,7 +41,8 @@ static tv_str path_of_param(const tv_lower *l, const tv_item *t)
 static bool is_scope(const tv_lower *l, const tv_step *step)
 {
     tv_str s = step->name;
-    if (!s.n || memchr(s.p, ':', s.n) || memchr(s.p, ' ', s.n))
+    if (!s.n || memchr(s.p, ':', s.n) || memchr(s.p, ' ', s.n) ||
+        (step->node && tv_str_starts(s, step->node->op)))
         return false;
     if (memchr(s.p, '.', s.n))
         return true;
