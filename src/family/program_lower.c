@@ -47,6 +47,10 @@ void tv_lower_open(tv_lower *l)
             l->is_output[l->run->outputs[i]] = true;
     for (uint32_t v = 0; v < n; v++)
         l->val[v] = tv_no_val;
+    l->run_of = filled(l->a, l->program->n_values, TV_NO_VALUE);
+    for (uint32_t v = 0; v < n; v++)
+        if (l->run->values[v].from)
+            l->run_of[l->run->values[v].from - l->program->values] = v;
 }
 
 /* ---- values ---- */
@@ -176,12 +180,25 @@ static void declare_behind(tv_lower *l)
     l->behind.n = 0;
 }
 
+/* Which storage a capture's number stands for while a block is written: its formal input for what
+ * the block before handed on. Yields what it stood for. */
+static uint32_t recorded_as(tv_lower *l, uint32_t root, uint32_t storage)
+{
+    const tv_value *from = root == TV_NO_VALUE ? NULL : l->run->values[root].from;
+    if (!l->recorded || !from || !from->storage || from->storage >= l->n_recorded)
+        return TV_NONE;
+    const uint32_t was = l->recorded_storage[from->storage];
+    l->recorded_storage[from->storage] = storage;
+    return was;
+}
+
 static void write_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
 {
     const tv_val handed = s->in == TV_NO_VALUE ? tv_no_val : l->val[s->in];
     tv_val in = tv_emit_block(l->e, block_name(l, s), s->stage, handed);
     if (s->in != TV_NO_VALUE)
         l->val[s->in] = in;
+    const uint32_t was = recorded_as(l, s->in, in.storage);
     const double cached = cache_width(l, s);
     if (cached > 0)
         tv_emit_cache(l->e, cached, 0, 0, 0);
@@ -194,6 +211,7 @@ static void write_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
     (void)tv_emit_end(l->e, out);
     if (s->in != TV_NO_VALUE)
         l->val[s->in] = handed;
+    (void)recorded_as(l, s->in, was);
     *tv_push(l->a, all) = (written){s, handed.dtype, out.dtype, out};
     tv_emit_order(l->e, (uint32_t)l->e->g->n_blocks - 1, 1);
 }

@@ -130,6 +130,7 @@ typedef struct tv_lower {
     uint32_t *made_in;          /* by root: segment; TV_NO_VALUE: an input, or never */
     bool *global;               /* by root: read beyond the next segment */
     uint32_t *recorded_storage; /* by number of a capture's storage; TV_NONE: none yet */
+    uint32_t *run_of;           /* by program value: the run value that it is; TV_NO_VALUE: none */
     bool *weight_storage;       /* by the same number: a weight's own */
     size_t n_recorded;
     double guessed_bytes, all_bytes; /* forward traffic at the first trial's batch */

@@ -829,9 +829,8 @@ static uint32_t recorded(tv_lower *l, uint32_t program_value)
         return TV_NONE; /* a view of a weight */
     if (numbered && l->recorded_storage[v->storage] != TV_NONE)
         return l->recorded_storage[v->storage];
-    for (size_t i = 0; !numbered && i < l->run->n_values; i++)
-        if (l->run->values[i].from == v)
-            return l->val[l->root[i]].storage;
+    if (!numbered && l->run_of[program_value] != TV_NO_VALUE)
+        return l->val[l->root[l->run_of[program_value]]].storage;
     const tv_dtype dtype = v->dtype ? v->dtype : TV_U8;
     const tv_form bytes = stated_bytes(l, program_value);
     const tv_val s = tv_emit_input_of(l->e, "kept inside",
@@ -860,7 +859,9 @@ static void keep_as_recorded(tv_lower *l, const tv_item *t, uint32_t first_op)
     size_t count = 0;
     for (size_t i = 0; i < n->n_saved; i++) {
         const uint32_t id = n->saved[i] == TV_NO_VALUE ? TV_NONE : recorded(l, n->saved[i]);
-        bool twice = id == TV_NONE;
+        const bool here = id != TV_NONE &&
+                          (g->storages[id].kind == TV_NONE || g->storages[id].kind == l->e->block);
+        bool twice = !here;
         for (size_t k = 0; k < count && !twice; k++)
             twice = ids[k] == id;
         if (!twice)

@@ -333,6 +333,10 @@ static void hand_on(tv_lower *l)
             crossing(l, t->in[k], t->segment);
         if (t->kv_source != TV_NO_VALUE)
             crossing(l, t->kv_source, t->segment);
+        const tv_node *n = tv_lower_step(l, t->step)->node;
+        for (size_t k = 0; l->recorded && n && k < n->n_saved; k++)
+            if (n->saved[k] != TV_NO_VALUE)
+                crossing(l, l->run_of[n->saved[k]], t->segment);
     }
     const uint32_t main_output = tv_lower_main_output(l);
     crossing(l, main_output, (uint32_t)l->segments.n - 1);
@@ -343,6 +347,10 @@ static void hand_on(tv_lower *l)
         const tv_item *t = &l->items.v[i];
         for (size_t k = 0; k < t->n_in; k++)
             left_behind(l, t->in[k], t->segment);
+        const tv_node *n = tv_lower_step(l, t->step)->node;
+        for (size_t k = 0; l->recorded && n && k < n->n_saved; k++)
+            if (n->saved[k] != TV_NO_VALUE)
+                left_behind(l, l->run_of[n->saved[k]], t->segment);
     }
     left_behind(l, main_output, (uint32_t)l->segments.n - 1);
 }
