@@ -111,6 +111,8 @@ static void put_inputs(tv_lower *l)
         const tv_val x =
             tv_emit_input_of(l->e, what, tv_trials_elements(l->t, v), input_dtype(l, r->dtype));
         l->val[v] = x;
+        if (l->recorded && r->from && r->from->storage && r->from->storage < l->n_recorded)
+            l->recorded_storage[r->from->storage] = x.storage;
     }
 }
 
