@@ -265,6 +265,8 @@ typedef struct tv_product {
 tv_val tv_emit_product(tv_emit *e, const tv_product *p, tv_val x, tv_val y);
 /* An input of the program: elements as a form. */
 tv_val tv_emit_input_of(tv_emit *e, const char *what, tv_form n, tv_dtype dtype);
+/* A tensor of the open block that only backward sees (recorded masks, statistics). */
+tv_val tv_emit_kept(tv_emit *e, const char *what, tv_form n, tv_dtype dtype);
 /* Rows of a table that is declared elsewhere (a tied embedding). */
 tv_val tv_emit_lookup(tv_emit *e, const char *name, tv_val ids, double vocab, double width,
                       tv_form tokens);

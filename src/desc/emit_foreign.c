@@ -142,6 +142,13 @@ tv_val tv_emit_input_of(tv_emit *e, const char *what, tv_form n, tv_dtype dtype)
     return (tv_val){id, n, dtype, false};
 }
 
+tv_val tv_emit_kept(tv_emit *e, const char *what, tv_form n, tv_dtype dtype)
+{
+    const uint32_t id =
+        tv_emit_storage(e, what, tv_emit_bytes(n, dtype), dtype, e->act_shard, false);
+    return (tv_val){id, n, dtype, false};
+}
+
 tv_val tv_emit_lookup(tv_emit *e, const char *name, tv_val ids, double vocab, double width,
                       tv_form tokens)
 {

@@ -833,9 +833,8 @@ static uint32_t recorded(tv_lower *l, uint32_t program_value)
         return l->val[l->root[l->run_of[program_value]]].storage;
     const tv_dtype dtype = v->dtype ? v->dtype : TV_U8;
     const tv_form bytes = stated_bytes(l, program_value);
-    const tv_val s = tv_emit_input_of(l->e, "kept inside",
-                                      tv_form_scale(bytes, 1 / tv_dtype_bytes(dtype)), dtype);
-    l->e->g->storages[s.storage].resident = false;
+    const tv_val s =
+        tv_emit_kept(l->e, "kept inside", tv_form_scale(bytes, 1 / tv_dtype_bytes(dtype)), dtype);
     if (numbered)
         l->recorded_storage[v->storage] = s.storage;
     return s.storage;
