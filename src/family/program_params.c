@@ -285,6 +285,11 @@ void tv_lower_params(tv_lower *l)
             use(l, renamed, t->in[k], told_by_use(l, t, k));
         use(l, renamed, t->weight, true);
         use(l, renamed, t->bias, true);
+        /* an expanded class token is still the parameter */
+        for (size_t k = 0; t->kind == TV_ITEM_ALIAS && t->n_in && k < t->n_out; k++)
+            if (t->in[0] != TV_NO_VALUE && t->out[k] != TV_NO_VALUE &&
+                l->param_of[t->out[k]] == TV_NO_VALUE)
+                l->param_of[t->out[k]] = l->param_of[t->in[0]];
     }
     find_behind_constants(l);
     for (size_t i = 0; i < l->items.n; i++)
