@@ -315,10 +315,23 @@ static const tv_err *dropout(tv_running *r, const tv_node *n, const tv_rule *rul
     return NULL;
 }
 
-static const tv_err *with_weight(tv_running *r, const tv_node *n, const tv_rule *rule)
+/* A slope for each channel: the second axis. */
+static const tv_err *prelu(tv_running *r, const tv_node *n, const tv_rule *rule)
 {
+    (void)rule;
     const uint32_t x = tv_aten_first(r, n);
-    return fn2_out(r, n, (tv_fn2)rule->arg, x, tv_aten_in(r, n, "weight"));
+    uint32_t w = tv_aten_in(r, n, "weight");
+    TV_TRY(tv_run_need(r, x));
+    TV_TRY(tv_run_need(r, w));
+    const tv_shape *s = tv_run_shape(r, w);
+    const uint32_t rank = tv_run_shape(r, x)->rank;
+    if (s->rank == 1 && s->d[0] > 1 && rank >= 2) {
+        tv_shape spread = {.rank = rank - 1};
+        for (uint32_t i = 0; i < spread.rank; i++)
+            spread.d[i] = i ? 1 : s->d[0];
+        TV_TRY(tv_rule_view(r, w, &spread, &w));
+    }
+    return fn2_out(r, n, TV_FN2_PRELU, x, w);
 }
 
 static const tv_rule rules[] = {
@@ -345,8 +358,8 @@ static const tv_rule rules[] = {
     {"aten.mish", unary, TV_FN_MISH},
     {"aten.softplus", unary, TV_FN_SOFTPLUS},
     {"aten.threshold", unary, TV_FN_THRESHOLDED_RELU},
-    {"aten.prelu", with_weight, TV_FN2_PRELU},
-    {"aten._prelu_kernel", with_weight, TV_FN2_PRELU},
+    {"aten.prelu", prelu, 0},
+    {"aten._prelu_kernel", prelu, 0},
     {"aten.glu", glu, 0},
     {"aten.exp", unary, TV_FN_EXP},
     {"aten.exp2", unary, TV_FN_EXP},
