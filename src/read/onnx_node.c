@@ -24,8 +24,8 @@ static tv_str path_of_scopes(tv_onnx *o, tv_str name)
     size_t n = 0, before = 0; /* before: length without the last part */
     tv_cut c = tv_str_cut(tv_str_drop(name, 1), '/');
     for (; c.found; c = tv_str_cut(c.tail, '/')) {
-        const bool member = last.n && c.head.n > last.n && c.head.p[last.n] == '.' &&
-                            tv_str_starts(c.head, last);
+        const bool member =
+            last.n && c.head.n > last.n && c.head.p[last.n] == '.' && tv_str_starts(c.head, last);
         if (member)
             n = before;
         before = n;
