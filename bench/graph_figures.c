@@ -1,7 +1,8 @@
 /* Figures of a model's graph, one line a model, for scripts that compare the ways a model can come:
- * graph_figures [--seq N] [--image N] [--eager] [--list] MODEL...
+ * graph_figures [--seq N] [--image N] [--eager] [--amp] [--list] MODEL...
  *   MODEL parameters trainable multiply-adds(one sample) saved-bytes(a sample) kinds blocks guessed
- * fp32, batch 1 and 2, no dropout. --list: every op of every kind instead. */
+ * fp32 (or --amp: bf16 under autocast), batch 1 and 2, no dropout. --list: every op of every kind
+ * instead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,11 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--eager") == 0)
             w.set.kernel = TV_KERNEL_EAGER;
-        else if (strcmp(argv[i], "--list") == 0)
+        else if (strcmp(argv[i], "--amp") == 0) {
+            w.set.policy.autocast = true;
+            w.set.policy.compute = TV_BF16;
+            w.set.policy.precision = TV_PRECISION_AMP_BF16;
+        } else if (strcmp(argv[i], "--list") == 0)
             w.list = true;
         else if (strcmp(argv[i], "--seq") == 0 && i + 1 < argc)
             w.set.seq = number(argv[++i]);

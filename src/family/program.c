@@ -26,12 +26,27 @@ static bool at_usual_sizes(const program_spec *x, const tv_run_sizes *s)
     return seq && h && w;
 }
 
-/* The types and kept tensors of a capture hold where the job trains in the types it was taken in.
- */
+/* The first floating type among stored weights, or the first of 16 bit among what is computed. */
+static tv_dtype type_among(const tv_program *p, tv_value_role role)
+{
+    for (size_t i = 0; i < p->n_values; i++) {
+        const tv_dtype t = p->values[i].dtype;
+        const bool half = t == TV_F16 || t == TV_BF16;
+        if (p->values[i].role == role &&
+            (role == TV_VALUE_WEIGHT ? tv_dtype_of(t)->is_float : half))
+            return t;
+    }
+    return TV_DTYPE_UNKNOWN;
+}
+
+/* The types and kept tensors of a capture hold where the job trains in the types it was taken in:
+ * all in one type, or under autocast. */
 static bool as_recorded(const tv_program *p, const tv_setting *set)
 {
+    const tv_dtype compute = set->policy.compute == TV_TF32 ? TV_F32 : set->policy.compute;
+    const tv_dtype half = type_among(p, TV_VALUE_TEMP);
     return p->training && set->phase == TV_PHASE_TRAIN && set->trainable == TV_TRAIN_ALL &&
-           set->policy.param == TV_F32 && set->policy.compute == TV_F32;
+           set->policy.param == type_among(p, TV_VALUE_WEIGHT) && compute == (half ? half : TV_F32);
 }
 
 static size_t storages_of(const tv_program *p)
@@ -48,6 +63,10 @@ static void open_recorded(tv_lower *l)
     l->recorded = as_recorded(l->program, l->set);
     if (!l->recorded)
         return;
+    tv_setting *set = tv_new(l->a, tv_setting, 1);
+    *set = *l->set;
+    set->policy.autocast = false; /* its casts are among the recorded operators */
+    l->set = set;
     l->n_recorded = storages_of(l->program);
     l->recorded_storage = tv_new(l->a, uint32_t, l->n_recorded + 1);
     l->weight_storage = tv_new(l->a, bool, l->n_recorded + 1);

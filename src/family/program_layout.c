@@ -294,7 +294,9 @@ static void lay(tv_lower *l, tv_item *t)
     if (elementwise(l, t))
         set_like(l, t->out[0], whole_operand(l, t));
     /* fused kernels lay their output out as the queries are */
-    if (t->kind == TV_ITEM_ATTENTION && l->set->kernel != TV_KERNEL_EAGER)
+    const bool attention =
+        t->kind == TV_ITEM_ATTENTION || (t->kind == TV_ITEM_STEP && s->kind == TV_STEP_ATTENTION);
+    if (attention && l->set->kernel != TV_KERNEL_EAGER)
         set_like(l, t->out[0], t->in[0]);
     if (writes_over(l, t, s)) {
         t->in_place = true;
