@@ -84,7 +84,7 @@ PD_RULE(projected_rnn)
     step.u.rnn.hidden = (double)hidden;
     step.u.rnn.directions = step.u.rnn.layers = step.u.rnn.batch = 1;
     step.u.rnn.steps = (double)tokens;
-    tv_run_push(r, &step, (uint32_t[]){x, w}, 2, &y, 1);
+    tv_run_push(r, &step, (uint32_t[]){x, w, pd_in(r, n, "Bias", 2)}, 3, &y, 1);
     pd_out(r, n, "Hidden", 0, y);
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         pd_out(r, n, states[i], PD_NONE, matrix(r, t, tokens, hidden));

@@ -161,7 +161,6 @@ static const tv_err *read_type(const pir *x, const tv_json *type, tv_value *v)
 {
     const tv_json *d = tv_json_get(type, "D");
     const tv_str kind = tv_str_cut(kind_of(type), '.').tail;
-    v->storage = TV_NO_VALUE;
     if (d->type != TV_JSON_ARRAY || d->n == 0)
         return NULL;
     const tv_str inner = tv_str_cut(kind_of(tv_json_at(d, 0)), '.').tail;

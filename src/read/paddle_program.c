@@ -159,7 +159,7 @@ static const tv_err *value_named(desc *d, uint32_t in, tv_str name, uint32_t *in
     for (int64_t b = in; b >= 0; b = d->blocks[b].parent)
         if ((*index = find_in(d, (uint32_t)b, name)) != TV_NO_VALUE)
             return NULL;
-    return add_value(d, in, (tv_value){.name = name, .storage = TV_NO_VALUE}, (note){0}, index);
+    return add_value(d, in, (tv_value){.name = name}, (note){0}, index);
 }
 
 /* ---- variables ---- */
@@ -250,7 +250,7 @@ static const tv_err *read_var(desc *d, uint32_t in, const tv_wire_field *f)
     const block *b = &d->blocks[in];
     tv_wire w;
     tv_wire_field x;
-    tv_value v = {.storage = TV_NO_VALUE};
+    tv_value v = {0};
     note n = {0};
     uint64_t kind = 0;
     bool more = false, persistable = false;
