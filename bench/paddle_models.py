@@ -1,7 +1,7 @@
 """Holds trivet's Paddle reader and rules to Paddle itself (3.x from PyPI; never needed to build or
 test): saves models in both forms, with stated and with open sizes, and compares parameters,
-multiply-adds (paddle.flops counts convolutions and linear layers one for one) and the shape of every
-value.
+multiply-adds (paddle.flops counts convolutions and linear layers one for one) and the shape of
+every value.
 
     paddle_models.py BUILD OUT [NAME...]
 
@@ -101,7 +101,8 @@ def networks():
     class Deform(nn.Layer):
         def __init__(self):
             super().__init__()
-            self.offset, self.conv = nn.Conv2D(3, 18, 3, padding=1), DeformConv2D(3, 8, 3, padding=1)
+            self.offset = nn.Conv2D(3, 18, 3, padding=1)
+            self.conv = DeformConv2D(3, 8, 3, padding=1)
             self.prelu, self.norm = nn.PReLU(8), nn.InstanceNorm2D(8)
 
         def forward(self, x):

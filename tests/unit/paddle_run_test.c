@@ -109,10 +109,40 @@ static void stated_shapes_are_worked_out(void **state)
     tv_arena_close(a);
 }
 
+/* Every rule is in the document, and nobody counts them by hand. */
+static void rules_are_documented(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    tv_str doc;
+    size_t n = 0;
+    assert_ok(a, tv_file_read(a, TV_S("docs/operators.md"), (size_t)1 << 20, &doc));
+    for (size_t t = 0; tv_rule_tables[t]; t++)
+        for (size_t i = 0; i < tv_rule_tables[t]->n; i++) {
+            const char *op = tv_rule_tables[t]->rules[i].op;
+            if (tv_rule_tables[t]->dialect != TV_DIALECT_PADDLE || op[0] == '*')
+                continue;
+            tv_buf quoted = tv_buf_in(a);
+            tv_puts(&quoted, "`");
+            tv_puts(&quoted, op);
+            tv_puts(&quoted, "`");
+            if (!tv_str_has(doc, tv_buf_str(&quoted)))
+                fail_msg("docs/operators.md lacks %s", op);
+            n++;
+        }
+    tv_buf count = tv_buf_in(a);
+    tv_put_u64(&count, n);
+    tv_puts(&count, " operators, under the names of ProgramDesc");
+    print_message("# %zu operators of Paddle\n", n);
+    assert_true(n >= 200 && tv_str_has(doc, tv_buf_str(&count)));
+    tv_arena_close(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stated_shapes_are_worked_out),
+        cmocka_unit_test(rules_are_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
