@@ -45,14 +45,25 @@ tv_degrees tv_degrees_of(const tv_case *c)
 
 /* ---- one op on one rank ---- */
 
+static bool has_int8(const tv_case *c)
+{
+    return c->policy.precision == TV_PRECISION_INT8 &&
+           tv_known(tv_predict_rate(c->machine->device, TV_I8));
+}
+
 /* TensorRT's and Paddle Inference's int8 multiplies int8 by int8; others only store it. */
 static bool multiplies_int8(const tv_case *c, const tv_op *op)
 {
     const bool engine =
         c->job.engine == TV_ENGINE_TENSORRT || c->job.engine == TV_ENGINE_PADDLE_INFERENCE;
-    return engine && c->policy.precision == TV_PRECISION_INT8 &&
-           (op->kind == TV_OP_GEMM || op->kind == TV_OP_CONV) &&
-           tv_known(tv_predict_rate(c->machine->device, TV_I8));
+    return engine && has_int8(c) && (op->kind == TV_OP_GEMM || op->kind == TV_OP_CONV);
+}
+
+/* Between TensorRT's int8 layers the tensors are int8 as well, one byte where 16-bit modules hand
+ * on two. */
+static bool passes_int8(const tv_case *c)
+{
+    return c->job.engine == TV_ENGINE_TENSORRT && has_int8(c);
 }
 
 /* Tensor parallelism cuts the columns or rows of a product, and the heads; context parallelism
@@ -120,6 +131,10 @@ static void add_op(walk *w, const tv_op *op, tv_block_lane *b, tv_lanes *sum)
     tv_op rank = on_rank(op, &w->degrees);
     if (multiplies_int8(w->c, op))
         rank.compute = TV_I8;
+    if (passes_int8(w->c)) {
+        rank.read_bytes = tv_form_scale(rank.read_bytes, 0.5);
+        rank.write_bytes = tv_form_scale(rank.write_bytes, 0.5);
+    }
     tv_op_time t = tv_predict_op(&rank, &w->c->policy, w->c->machine->device, w->batch, w->cached);
     const double fused = is_stream(op->kind) ? w->cost.fused_traffic : 1;
     const double tokens = 1 / w->degrees.cp;
