@@ -651,6 +651,14 @@ def torch_sdpa_mode(torch, recorder, wanted):
             kwargs = kwargs or {}
             if func is F.scaled_dot_product_attention:
                 return run(func, *args, **kwargs)
+            if func is F.multi_head_attention_forward:
+                # runs with this mode taken off: the function inside it is found by its name
+                original = F.scaled_dot_product_attention
+                F.scaled_dot_product_attention = functools.partial(run, original)
+                try:
+                    return func(*args, **kwargs)
+                finally:
+                    F.scaled_dot_product_attention = original
             if func in recurrent and args[0].device.type == "cuda":
                 recorder.record.note("recurrent layers: PyTorch's own kernels, not cuDNN's")
                 with torch.backends.cudnn.flags(enabled=False):
