@@ -22,18 +22,19 @@ I = torch.randint(0, 4, (2, 3))  # noqa: E741
 B = torch.ones(4, 6, dtype=torch.bool)
 Q = torch.randn(2, 4, 5, 16)
 
-ONE = """relu relu6 leaky_relu elu selu celu gelu silu hardswish hardsigmoid hardtanh hardshrink softshrink
-sigmoid log_sigmoid tanh mish softplus exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal square
-abs neg sign sgn floor ceil round trunc frac erf erfc lgamma digamma sin cos tan asin acos atan sinh cosh
-asinh acosh atanh logical_not isnan isinf isfinite nan_to_num clone detach alias positive relu_ sigmoid_
-tanh_ silu_ gelu_ exp_ neg_ abs_ deg2rad rad2deg sinc i0 erfinv logit signbit tril triu t numpy_T mT
-zeros_like ones_like empty_like rand_like randn_like bernoulli contiguous argsort msort sort sum mean
-prod max min any all amax amin aminmax argmax argmin std var std_mean var_mean median cumsum:0 cumprod:0
-logcumsumexp:0 cummax:0 cummin:0 log_softmax:1 softmax:1 logsumexp:1 flatten squeeze fliplr flipud glu
-count_nonzero ravel diag unbind""".split()
-TWO = """add sub mul div maximum minimum fmax fmin eq ne lt le gt ge atan2 hypot logaddexp xlogy copysign
-remainder fmod floor_divide true_divide pow rsub mse_loss l1_loss smooth_l1_loss huber_loss kl_div
-binary_cross_entropy_with_logits expand_as view_as type_as""".split()
+ONE = """relu relu6 leaky_relu elu selu celu gelu silu hardswish hardsigmoid hardtanh hardshrink
+softshrink sigmoid log_sigmoid tanh mish softplus exp exp2 expm1 log log1p log2 log10 sqrt rsqrt
+reciprocal square abs neg sign sgn floor ceil round trunc frac erf erfc lgamma digamma sin cos
+tan asin acos atan sinh cosh asinh acosh atanh logical_not isnan isinf isfinite nan_to_num clone
+detach alias positive relu_ sigmoid_ tanh_ silu_ gelu_ exp_ neg_ abs_ deg2rad rad2deg sinc i0
+erfinv logit signbit tril triu t numpy_T mT zeros_like ones_like empty_like rand_like randn_like
+bernoulli contiguous argsort msort sort sum mean prod max min any all amax amin aminmax argmax
+argmin std var std_mean var_mean median cumsum:0 cumprod:0 logcumsumexp:0 cummax:0 cummin:0
+log_softmax:1 softmax:1 logsumexp:1 flatten squeeze fliplr flipud glu count_nonzero ravel diag
+unbind""".split()
+TWO = """add sub mul div maximum minimum fmax fmin eq ne lt le gt ge atan2 hypot logaddexp xlogy
+copysign remainder fmod floor_divide true_divide pow rsub mse_loss l1_loss smooth_l1_loss huber_loss
+kl_div binary_cross_entropy_with_logits expand_as view_as type_as""".split()
 
 
 def calls():
@@ -152,7 +153,8 @@ def kernels():
     yield A.conv1d, (S, torch.randn(4, 5, 3), None, [2], [1]), {}
     yield A.conv3d, (torch.randn(1, 2, 5, 6, 7), torch.randn(4, 2, 3, 3, 3)), {}
     yield A.convolution, (X, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), {}
-    yield A.convolution, (X, torch.randn(3, 5, 2, 2), None, [2, 2], [0, 0], [1, 1], True, [1, 1], 1), {}
+    yield A.convolution, (X, torch.randn(3, 5, 2, 2), None, [2, 2], [0, 0], [1, 1], True, [1, 1],
+                          1), {}
     yield A._convolution, (X, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, False, False, True,
                            True), {}
     yield A.conv_transpose1d, (S, torch.randn(5, 4, 3), None, [2], [1], [1]), {}
@@ -207,7 +209,8 @@ def kernels():
     yield A.rnn_tanh, (S, torch.zeros(1, 2, 6), g, True, 1, 0.0, True, False, True), {}
     yield A.lstm_cell, (torch.randn(2, 6), [torch.zeros(2, 3), torch.zeros(2, 3)],
                         torch.randn(12, 6), torch.randn(12, 3)), {}
-    yield A.gru_cell, (torch.randn(2, 6), torch.zeros(2, 3), torch.randn(9, 6), torch.randn(9, 3)), {}
+    yield A.gru_cell, (torch.randn(2, 6), torch.zeros(2, 3), torch.randn(9, 6),
+                       torch.randn(9, 3)), {}
     yield A.embedding, (M, I), {}
     yield A.embedding_bag, (M, torch.tensor([0, 1, 2]), torch.tensor([0, 2])), {}
     yield A.cross_entropy_loss, (M, torch.zeros(4, dtype=torch.int64)), {}

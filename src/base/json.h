@@ -39,6 +39,7 @@ typedef struct tv_json_scan {
     bool after_value;
     bool done;
     bool lenient; /* accepts NaN, Infinity and -Infinity as Python writes them */
+    bool raw;     /* strings are delivered with their escapes: for what is passed over */
 } tv_json_scan;
 
 /* The scanner looks at text only; file names it in errors (may be empty). A leading UTF-8 byte

@@ -130,7 +130,7 @@ static const tv_err *scan_string(tv_json_scan *s, tv_str *out)
         if (c == '"') {
             const tv_str raw = {s->text.p + start, i - start};
             s->at = i + 1;
-            if (escaped)
+            if (escaped && !s->raw)
                 return unescape(s, raw, start, out);
             *out = raw;
             return NULL;
@@ -316,7 +316,11 @@ const tv_err *tv_json_skip(tv_json_scan *s, tv_json_event event)
     if (event.type != TV_JSON_OBJECT && event.type != TV_JSON_ARRAY)
         return NULL;
     const unsigned outside = s->depth - 1;
-    while (s->depth > outside)
-        TV_TRY(tv_json_next(s, &event));
-    return NULL;
+    const bool raw = s->raw;
+    const tv_err *e = NULL;
+    s->raw = true;
+    while (!e && s->depth > outside)
+        e = tv_json_next(s, &event);
+    s->raw = raw;
+    return e;
 }

@@ -37,8 +37,10 @@ const tv_err *tv_pt2_expect(tv_pt2_read *r, tv_json_type type, tv_json_event *ev
 const tv_err *tv_pt2_skip_next(tv_pt2_read *r)
 {
     tv_json_event event;
-    TV_TRY(tv_json_next(&r->scan, &event));
-    return tv_json_skip(&r->scan, event);
+    r->scan.raw = true; /* stack traces have thousands of escapes */
+    const tv_err *e = tv_json_next(&r->scan, &event);
+    r->scan.raw = false;
+    return e ? e : tv_json_skip(&r->scan, event);
 }
 
 const tv_err *tv_pt2_text(tv_pt2_read *r, tv_str *s)
@@ -477,9 +479,12 @@ static const tv_err *read_metadata(tv_pt2_read *r, tv_str *module)
         TV_TRY(tv_json_next(&r->scan, &key));
         if (key.type == TV_JSON_CLOSE)
             return NULL;
-        const bool stack = tv_str_is(key.s, "nn_module_stack");
+        if (!tv_str_is(key.s, "nn_module_stack")) {
+            TV_TRY(tv_pt2_skip_next(r));
+            continue;
+        }
         TV_TRY(tv_json_next(&r->scan, &event));
-        if (stack && event.type == TV_JSON_STRING)
+        if (event.type == TV_JSON_STRING)
             *module = tv_pt2_keep(r, tv_pt2_module(r->a, event.s));
         else
             TV_TRY(tv_json_skip(&r->scan, event));
