@@ -42,6 +42,17 @@ uint32_t pd_in(tv_running *r, const tv_node *n, const char *slot, int place)
     return s && s->n ? tv_run_in(r, n, s->first) : TV_NO_VALUE;
 }
 
+uint32_t pd_main(tv_running *r, const tv_node *n)
+{
+    static const char *const slots[] = {"X", "Input", "In", "Logits", "Emission", "Values"};
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        const uint32_t v = pd_in(r, n, slots[i], 0);
+        if (v != TV_NO_VALUE)
+            return v;
+    }
+    return tv_run_in(r, n, 0);
+}
+
 pd_list pd_in_list(tv_running *r, const tv_node *n, const char *slot, int place)
 {
     const tv_slot *s = in_slot(r, n, slot, place);

@@ -13,6 +13,9 @@
 /* The run value in a slot, or at a place in PIR; TV_NO_VALUE where it is not given. slot "" : none
  * in ProgramDesc. */
 uint32_t pd_in(tv_running *r, const tv_node *n, const char *slot, int place);
+/* The operand that an operator works on: X, Input, Logits ... by name, since ProgramDesc lists its
+ * slots in the order of their names. */
+uint32_t pd_main(tv_running *r, const tv_node *n);
 /* All of a slot's values. */
 typedef struct pd_list {
     uint32_t *v;

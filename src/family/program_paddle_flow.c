@@ -213,7 +213,7 @@ PD_RULE(run_block)
 /* Collectives leave one card's shape, but for gathers, which the program's declaration tells. */
 PD_RULE(collective)
 {
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     tv_shape s = {0}, declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     uint32_t y = TV_NO_VALUE;

@@ -168,7 +168,7 @@ PD_RULE(unsqueeze)
 /* The same elements in the shape that the program declares. */
 PD_RULE(declared_view)
 {
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     tv_shape shape = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     uint32_t y = TV_NO_VALUE;
@@ -565,7 +565,7 @@ PD_RULE(pad)
 
 PD_RULE(same_shape)
 {
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -577,7 +577,7 @@ PD_RULE(same_shape)
 /* No work at all on the GPU: the same tensor under another name. */
 PD_RULE(same)
 {
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     uint32_t y = TV_NO_VALUE;
@@ -672,7 +672,7 @@ PD_RULE(fold)
  * where it is open. */
 PD_RULE(declared_copy)
 {
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     static const char *const outputs[] = {"Out", "Y", "out", "Output"};
     tv_shape s = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
@@ -765,7 +765,9 @@ PD_RULE(gather_nd)
 /* One element of x per element of the index. */
 PD_RULE(like_index)
 {
-    const uint32_t x = tv_run_in(r, n, 0), ids = tv_run_in(r, n, 1);
+    const bool search = tv_str_is(n->op, "searchsorted");
+    const uint32_t x = search ? pd_in(r, n, "SortedSequence", 0) : pd_main(r, n);
+    const uint32_t ids = pd_in(r, n, search ? "Values" : "Index", 1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, ids));
@@ -780,11 +782,10 @@ PD_RULE(like_index)
 PD_RULE(like_first)
 {
     static const char *const outputs[] = {"Out", "Result", "Output"};
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     (void)rule;
-    TV_TRY(tv_run_need(r, pd_in(r, n, "X", 0) == TV_NO_VALUE ? x : pd_in(r, n, "X", 0)));
-    const uint32_t like = pd_in(r, n, "X", 0) == TV_NO_VALUE ? x : pd_in(r, n, "X", 0);
-    const uint32_t y = tv_run_make(r, tv_run_at(r, like)->dtype, tv_run_shape(r, like));
+    TV_TRY(tv_run_need(r, x));
+    const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
     TV_TRY(pd_route(r, n, &y, 1));
     for (size_t i = 0; i < 3; i++)
         pd_out(r, n, outputs[i], 0, y);
@@ -808,7 +809,7 @@ PD_RULE(masked_fill)
 PD_RULE(nonzero)
 {
     static const char *const outputs[] = {"Out", "Y"};
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     TV_TRY(tv_run_need(r, x));
     const tv_shape *xs = tv_run_shape(r, x);
     tv_shape s = {.rank = 1, .d = {tv_shape_count(xs)}};

@@ -222,7 +222,7 @@ PD_RULE(shape)
 /* One number that follows from the shape: elements, or the rank. */
 PD_RULE(count)
 {
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     TV_TRY(tv_run_need(r, x));
     const tv_shape *s = tv_run_shape(r, x);
     const double v = rule->arg ? (double)s->rank : tv_shape_elements(s);

@@ -393,7 +393,7 @@ PD_RULE(elementwise_loss)
 PD_RULE(row_loss)
 {
     static const char *const outputs[] = {"Loss", "Out", "LogLikelihood", "Cost", "Total_weight"};
-    const uint32_t x = tv_run_in(r, n, 0), target = tv_run_in(r, n, 1);
+    const uint32_t x = pd_main(r, n), target = pd_in(r, n, "Label", 1);
     tv_shape declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     uint32_t y = TV_NO_VALUE;

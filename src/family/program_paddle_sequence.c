@@ -328,7 +328,7 @@ PD_RULE(row_conv)
 PD_RULE(decode_path)
 {
     static const char *const out[] = {"ViterbiPath", "Output", "Path"};
-    const uint32_t x = tv_run_in(r, n, 0);
+    const uint32_t x = pd_main(r, n);
     TV_TRY(tv_run_need(r, x));
     const tv_shape *xs = tv_run_shape(r, x);
     tv_shape s = *xs;

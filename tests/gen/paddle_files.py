@@ -2,6 +2,7 @@
 
     paddle_files.py --corpus DIR    into DIR/paddle_program/, paddle_params/, paddle_pir/ and yaml/,
                                     as starting points for the fuzzers
+    paddle_files.py --models DIR    DIR/small/ and DIR/cut/: a model with parameters and settings
 
 Field numbers: Paddle, paddle/fluid/framework/framework.proto."""
 import json
@@ -287,6 +288,75 @@ def states():
         "none": state([("step", b"K\x05")]), "empty": b"\x80\x04}."}
 
 
+def small_net():
+    """An image classifier with open sizes: ([program], [parameters in their order])."""
+    weights = {"conv2d_0.w_0": [8, 3, 3, 3], "batch_norm2d_0.w_0": [8], "batch_norm2d_0.b_0": [8],
+               "batch_norm2d_0.w_1": [8], "batch_norm2d_0.w_2": [8], "conv2d_1.w_0": [16, 8, 3, 3],
+               "conv2d_1.b_0": [16], "linear_0.w_0": [16, 10], "linear_0.b_0": [10]}
+    temporary = {"conv2d_0.tmp_0": [-1, 8, -1, -1], "batch_norm2d_0.tmp_0": [-1, 8, -1, -1],
+                 "hardswish_0.tmp_0": [-1, 8, -1, -1], "conv2d_1.tmp_0": [-1, 16, -1, -1],
+                 "conv2d_1.tmp_1": [-1, 16, -1, -1], "relu_0.tmp_0": [-1, 16, -1, -1],
+                 "pool2d_0.tmp_0": [-1, 16, 1, 1], "flatten_0.tmp_0": [-1, 16],
+                 "linear_0.tmp_0": [-1, 10], "linear_0.tmp_1": [-1, 10],
+                 "softmax_0.tmp_0": [-1, 10]}
+    conv = [attr("strides", [2, 2]), attr("paddings", [1, 1]), attr("dilations", [1, 1]),
+            attr("groups", 1), attr("padding_algorithm", "EXPLICIT"), attr("data_format", "NCHW")]
+    frame = attr("op_callstack", ["  File \"net.py\", line 7, in forward"])
+    ops = [
+        op("feed", {"X": ["feed"]}, {"Out": ["image"]}, attr("col", 0)),
+        op("conv2d", {"Input": ["image"], "Filter": ["conv2d_0.w_0"]},
+           {"Output": ["conv2d_0.tmp_0"]}, *conv, frame),
+        op("batch_norm", {"X": ["conv2d_0.tmp_0"], "Scale": ["batch_norm2d_0.w_0"],
+                          "Bias": ["batch_norm2d_0.b_0"], "Mean": ["batch_norm2d_0.w_1"],
+                          "Variance": ["batch_norm2d_0.w_2"]},
+           {"Y": ["batch_norm2d_0.tmp_0"], "MeanOut": ["batch_norm2d_0.w_1"],
+            "VarianceOut": ["batch_norm2d_0.w_2"]}, attr("is_test", True),
+           attr("data_layout", "NCHW"), frame),
+        op("hard_swish", {"X": ["batch_norm2d_0.tmp_0"]}, {"Out": ["hardswish_0.tmp_0"]}),
+        op("conv2d", {"Input": ["hardswish_0.tmp_0"], "Filter": ["conv2d_1.w_0"]},
+           {"Output": ["conv2d_1.tmp_0"]}, *conv, frame),
+        op("elementwise_add", {"X": ["conv2d_1.tmp_0"], "Y": ["conv2d_1.b_0"]},
+           {"Out": ["conv2d_1.tmp_1"]}, attr("axis", 1)),
+        op("relu", {"X": ["conv2d_1.tmp_1"]}, {"Out": ["relu_0.tmp_0"]}),
+        op("pool2d", {"X": ["relu_0.tmp_0"]}, {"Out": ["pool2d_0.tmp_0"]}, attr("ksize", [1, 1]),
+           attr("adaptive", True), attr("pooling_type", "avg")),
+        op("flatten_contiguous_range", {"X": ["pool2d_0.tmp_0"]}, {"Out": ["flatten_0.tmp_0"]},
+           attr("start_axis", 1), attr("stop_axis", -1)),
+        op("matmul_v2", {"X": ["flatten_0.tmp_0"], "Y": ["linear_0.w_0"]},
+           {"Out": ["linear_0.tmp_0"]}, attr("trans_x", False), attr("trans_y", False)),
+        op("elementwise_add", {"X": ["linear_0.tmp_0"], "Y": ["linear_0.b_0"]},
+           {"Out": ["linear_0.tmp_1"]}, attr("axis", 1)),
+        op("softmax", {"X": ["linear_0.tmp_1"]}, {"Out": ["softmax_0.tmp_0"]}, attr("axis", -1)),
+        op("fetch", {"X": ["softmax_0.tmp_0"]}, {"Out": ["fetch"]}, attr("col", 0))]
+    variables = [var("feed", what=FEED, persistable=True),
+                 var("fetch", what=FETCH, persistable=True),
+                 var("image", [-1, 3, -1, -1], check_feed=1)]
+    variables += [var(k, v, persistable=True, is_parameter=1) for k, v in weights.items()]
+    variables += [var(k, v) for k, v in temporary.items()]
+    return (program(block(0, -1, *variables, *ops), version=2006002),
+            b"".join(record(FP32, weights[k]) for k in sorted(weights)))
+
+
+SMALL_SETTINGS = b"""Global:
+  model_name: harbour-signs
+PreProcess:
+  transform_ops:
+  - ResizeImage: {resize_short: 256}
+  - CropImage: {size: 192}
+"""
+
+
+def models(root):
+    """A whole model with its settings; and one whose parameters are cut."""
+    net, parameters = small_net()
+    for name, end in (("small", len(parameters)), ("cut", len(parameters) - 7)):
+        path = pathlib.Path(root) / name
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "inference.pdmodel").write_bytes(net)
+        (path / "inference.pdiparams").write_bytes(parameters[:end])
+        (path / "inference.yml").write_bytes(SMALL_SETTINGS)
+
+
 SETTINGS = b"""mode: paddle
 Global:
   model_name: PP-Small_det
@@ -337,5 +407,7 @@ def corpus(root):
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--corpus":
         corpus(sys.argv[2])
+    elif len(sys.argv) == 3 and sys.argv[1] == "--models":
+        models(sys.argv[2])
     else:
         sys.exit(__doc__)
