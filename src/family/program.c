@@ -292,6 +292,14 @@ static void say_tied(tv_arena *a, tv_model *m, const tv_lower *l)
     }
 }
 
+static bool has_dropout(const tv_run *run)
+{
+    for (size_t i = 0; i < run->n_steps; i++)
+        if (run->steps[i].kind == TV_STEP_DROPOUT && run->steps[i].u.dropout.p > 0)
+            return true;
+    return false;
+}
+
 static void say_lost(tv_arena *a, tv_model *m, const tv_lower *l, const stored *s)
 {
     if (s->folded)
@@ -303,10 +311,15 @@ static void say_lost(tv_arena *a, tv_model *m, const tv_lower *l, const stored *
                                tv_arg_num("n", TV_ARG_COUNT, (double)s->folded),
                                tv_arg_num("params", TV_ARG_COUNT, s->folded_params)));
     if (!l->program->training)
-        tv_family_warn(a, m,
-                       TV_TEXT0("program.inference",
-                                N_("an exported graph has no dropout and no loss: what training "
-                                   "adds follows from the operators, dropout is 0 unless stated")));
+        tv_family_warn(
+            a, m,
+            has_dropout(l->run)
+                ? TV_TEXT0("program.training-dropout",
+                           N_("an exported graph has no loss: what training adds follows from the "
+                              "operators, dropout is what the graph has"))
+                : TV_TEXT0("program.inference",
+                           N_("an exported graph has no dropout and no loss: what training "
+                              "adds follows from the operators, dropout is 0 unless stated")));
     const tv_text loss = tv_lower_loss_words(l);
     if (loss.msgid)
         tv_family_warn(a, m, loss);

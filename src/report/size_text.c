@@ -544,10 +544,10 @@ bool tv_report_always(const char *id)
  * --explain. */
 static bool touches(const tv_estimate *est, const char *id, bool explain)
 {
-    static const char *const always[] = {"program.unknown", "program.batch"};
-    static const char *const training[] = {"program.folded", "program.inference",
-                                           "program.cross-entropy", "program.pointwise",
-                                           "program.tied"};
+    static const char *const always[] = {"program.unknown", "program.batch", "program.stated"};
+    static const char *const training[] = {"program.folded",           "program.inference",
+                                           "program.training-dropout", "program.cross-entropy",
+                                           "program.pointwise",        "program.tied"};
     const tv_str name = tv_str_of(id);
     if (tv_report_always(id))
         return true;
