@@ -60,8 +60,9 @@ static const tv_err *try_from(tv_arena *a, const tv_program *p, const tv_run_siz
         TV_TRY(tv_program_run(a, p, &at, &out->run[i]));
         out->batch[i] = at.batch;
         out->past[i] = at.past;
-        if (i == 0 && out->run[0]->batch_fixed) {
-            alone(out, out->run[0], out->run[0]->batch_stated);
+        /* Also where the first batch is by chance the one that the program is written for. */
+        if (out->run[i]->batch_fixed) {
+            alone(out, out->run[i], out->run[i]->batch_stated);
             return NULL;
         }
         if (i == 1 && same_inputs(out->run[0], out->run[1])) {

@@ -152,6 +152,20 @@ def training():
                     "LearningRate": ["lr"]}, {"ParamOut": ["w"]}, attr("op_role", 2))))
 
 
+def written_for_two():
+    """A batch of two and no other: a constant of that size is added."""
+    return program(block(
+        0, -1, var("feed", what=FEED, persistable=True), var("fetch", what=FETCH, persistable=True),
+        var("x", [2, 4], check_feed=1), var("w", [4, 3], persistable=True, is_parameter=1),
+        var("y", [2, 3]), var("c", [2, 3]), var("z", [2, 3]),
+        op("feed", {"X": ["feed"]}, {"Out": ["x"]}, attr("col", 0)),
+        op("matmul_v2", {"X": ["x"], "Y": ["w"]}, {"Out": ["y"]}),
+        op("fill_constant", {}, {"Out": ["c"]}, attr("shape", [2, 3], 11), attr("value", 1.0),
+           attr("dtype", FP32)),
+        op("elementwise_add", {"X": ["y"], "Y": ["c"]}, {"Out": ["z"]}, attr("axis", -1)),
+        op("fetch", {"X": ["z"]}, {"Out": ["fetch"]}, attr("col", 0))))
+
+
 def record(kind, dims, levels=(), cut=0):
     size = {BOOL: 1, INT64: 8, FP32: 4, BF16: 2}[kind]
     n = 1
@@ -381,6 +395,7 @@ def corpus(root):
         "paddle_program": {
             "fc": fully_connected(), "old": fully_connected(None, False),
             "statistics": statistics(), "loop": loop(), "training": training(),
+            "two.pdmodel": written_for_two(),
             "cut": fully_connected()[:-40],
             "self": program(block(0, -1, op("while", {}, {}, attr("sub_block", 0, 8)))),
             "pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"},

@@ -4,6 +4,7 @@
 #include "testing.h"
 
 #include "base/json.h"
+#include "family/family.h"
 #include "family/program_run.h"
 #include "read/reader.h"
 
@@ -109,6 +110,33 @@ static void stated_shapes_are_worked_out(void **state)
     tv_arena_close(a);
 }
 
+/* A program that is written for a batch of two: each sample costs half of it. */
+static void a_fixed_batch_is_shared_out(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_source *s = NULL;
+    const tv_model *m = NULL;
+    tv_graph *g = NULL;
+    double flop = 0;
+    assert_ok(a, tv_read_model(a, TV_S("tests/fuzz/corpus/paddle_program/two.pdmodel"), &s));
+    assert_ok(a, tv_family_model(a, s, &m));
+    const tv_setting set = {.phase = TV_PHASE_PREFILL,
+                            .policy = {.precision = TV_PRECISION_FP32,
+                                       .param = TV_F32,
+                                       .base = TV_F32,
+                                       .compute = TV_F32,
+                                       .stream = TV_F32,
+                                       .grad = TV_F32,
+                                       .state = TV_F32}};
+    assert_ok(a, m->build(a, m, &set, &g));
+    for (size_t i = 0; i < g->n_ops; i++)
+        if (g->ops[i].kind == TV_OP_GEMM)
+            flop += tv_form_at(g->ops[i].flop, 1, 0);
+    assert_close(flop, 2 * 4 * 3, 1e-9);
+    tv_arena_close(a);
+}
+
 /* Every rule is in the document, and nobody counts them by hand. */
 static void rules_are_documented(void **state)
 {
@@ -142,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stated_shapes_are_worked_out),
+        cmocka_unit_test(a_fixed_batch_is_shared_out),
         cmocka_unit_test(rules_are_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
