@@ -97,7 +97,7 @@ static bool reshape_rebatched(const tv_running *r, const tv_shape *x, const int6
     if (!leads || (was == 1 && target[0] != 1))
         return false;
     memcpy(other, target, n * sizeof *other);
-    other[0] = target[0] / was * is;
+    other[0] = tv_shape_times(target[0] / was, is);
     return tv_shape_reshape(x, other, n, zero_copies, out);
 }
 

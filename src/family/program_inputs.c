@@ -196,6 +196,8 @@ static void note_stated(const tv_running *r, const tv_value *v, const axes *x, s
         s->some[kind] = true;
         bool bare = v->rank <= 2 || (v->rank == 3 && v->dims[1].size == 1);
         s->signal = s->signal || (kind == AXIS_SEQ && bare && tv_dtype_of(v->dtype)->is_float);
+        /* No size at all, rather than one that no axis can have. */
+        size = size < 0x1p40 ? size : 0;
         /* A mask's or cache's 1 is no batch of one. */
         if (s->stated[kind] <= 0 && (x->image || v->rank > 1 || size > 1))
             s->stated[kind] = size;
@@ -220,7 +222,7 @@ static double usual(const tv_running *r, const sizes *s, axis_kind kind)
     return latent && (kind == AXIS_HEIGHT || kind == AXIS_WIDTH) ? 64 : v[kind];
 }
 
-static double asked(const tv_running *r, axis_kind kind)
+static double asked_of(const tv_running *r, axis_kind kind)
 {
     if (kind == AXIS_BATCH)
         return r->plan.ask_batch ? r->sizes->batch : 0;
@@ -232,6 +234,12 @@ static double asked(const tv_running *r, axis_kind kind)
         return 0;
     double w = r->sizes->image_w > 0 ? r->sizes->image_w : r->sizes->image_h;
     return kind == AXIS_HEIGHT ? r->sizes->image_h : kind == AXIS_WIDTH ? w : 0;
+}
+
+static double asked(const tv_running *r, axis_kind kind)
+{
+    double v = asked_of(r, kind);
+    return v < 0x1p40 ? v : 0x1p40;
 }
 
 static void assume(tv_running *r, axis_kind kind, double v)
