@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The same models by every path that they can come by: the built-in description, ONNX from PyTorch's older and newer
-exporter, a capture, torch.export. Parameters that train, multiply-adds of a sample, bytes kept for backward a sample
-(fp32, no dropout, fused attention).
+"""The same models by every path that they can come by: the built-in description, ONNX from
+PyTorch's older and newer exporter, a capture, torch.export. Parameters that train, multiply-adds of
+a sample, bytes kept for backward a sample (fp32, no dropout, fused attention).
 
-    python3 bench/onnx_exports.py DIR resnet50 mobilenet_v3_large ... (the names below; needs torch, torchvision, ...)
+    python3 bench/onnx_exports.py DIR resnet50 mobilenet_v3_large ...
     meson compile -C build/release graph_figures
-    python3 bench/paths.py --figures build/release/bench/graph_figures --exports DIR [--write docs/accuracy.md]
+    python3 bench/paths.py --figures build/release/bench/graph_figures --exports DIR
+    python3 bench/paths.py --figures ... --exports DIR --write docs/accuracy.md
 
 A file NAME.pt2 or NAME.capture.json in DIR is one more path."""
 import argparse
@@ -27,7 +28,8 @@ MODELS = [
     ("swin_t", "swin-t", [], ""),
     ("vit_b_16", "vit-base-16", [], ""),
     ("bert-base", "bert-base", ["--seq", "128"], ""),
-    ("gpt2", "gpt2", ["--seq", "128"], "the older exporter stores the tied output matrix a second time"),
+    ("gpt2", "gpt2", ["--seq", "128"],
+     "the older exporter stores the tied output matrix a second time"),
     ("sd15-unet", "sd-1.5", [], ""),
 ]
 
@@ -42,8 +44,9 @@ def figures(tool, flags, model):
 
 
 def paths_of(folder, name):
-    yield from (("ONNX, " + kind, p) for kind, pattern in (("older exporter", "legacy"), ("newer exporter", "dynamo"))
-                for p in sorted(folder.glob(f"{name}-{pattern}[0-9]*.onnx")))
+    for kind, pattern in (("older exporter", "legacy"), ("newer exporter", "dynamo")):
+        for p in sorted(folder.glob(f"{name}-{pattern}[0-9]*.onnx")):
+            yield "ONNX, " + kind, p
     yield from (("capture", p) for p in folder.glob(f"{name}.capture.json"))
     yield from (("torch.export", p) for p in folder.glob(f"{name}.pt2"))
 
@@ -72,9 +75,10 @@ def table(args):
                 yield row(builtin, path, f, base)
     notes = [f"{b}: {why}" for _, b, _, why in MODELS if why]
     yield ""
-    yield ("Parameters of graphs count a batch norm that the exporter folded. Where they differ: " + "; ".join(notes) +
-           ". Captures hold what autograd kept: torch's own MultiheadAttention, which torchvision's ViT is made of, keeps "
-           "a contiguous copy of its output that other ViTs do not; GPT-2 gave its mask to the kernel.")
+    yield ("Parameters of graphs count a batch norm that the exporter folded. Where they differ: "
+           + "; ".join(notes) + ". Captures hold what autograd kept: torch's own "
+           "MultiheadAttention, which torchvision's ViT is made of, keeps a contiguous copy of its "
+           "output that other ViTs do not; GPT-2 gave its mask to the kernel.")
 
 
 def write(path, lines):

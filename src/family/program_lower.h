@@ -161,6 +161,7 @@ void tv_lower_open(tv_lower *l);
 /* Steps into items; what was exported in pieces becomes one (program_match.c). */
 void tv_lower_match(tv_lower *l);
 /* Attention over several steps, ending at the softmax `step`; false: none
+ *
  * (program_match_attention.c). */
 bool tv_match_attention(tv_lower *l, uint32_t step);
 /* Views and copies by strides; the memory that each value lies in (program_layout.c). */
@@ -174,6 +175,14 @@ void tv_lower_units(tv_lower *l);
 void tv_lower_tokens(tv_lower *l, tv_segment *s);
 /* Puts an item's ops on the open block (program_ops.c). */
 void tv_lower_item(tv_lower *l, const tv_item *item);
+/* A step's quantity as a form. */
+typedef double (*tv_quantity)(const tv_run *r, const tv_step *s);
+tv_form tv_lower_fit(const tv_lower *l, uint32_t step, tv_quantity of);
+/* Attention, found or of one step (program_ops_attention.c). */
+void tv_lower_attention(tv_lower *l, const tv_item *item);
+/* Replaces what an item's ops, from first_op on, keep by what a capture recorded
+ * (program_recorded.c). */
+void tv_lower_recorded(tv_lower *l, const tv_item *item, uint32_t first_op);
 /* The loss on the main output; does nothing where the program has its own. */
 void tv_lower_loss(tv_lower *l);
 /* The value that the loss is put on; TV_NO_VALUE: none. */

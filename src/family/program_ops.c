@@ -11,9 +11,7 @@ static double elements_at(const tv_run *r, uint32_t v)
     return v == TV_NO_VALUE ? 0 : tv_shape_elements(&r->values[v].shape);
 }
 
-typedef double (*quantity)(const tv_run *r, const tv_step *s);
-
-static tv_form fit(const tv_lower *l, uint32_t step, quantity of)
+tv_form tv_lower_fit(const tv_lower *l, uint32_t step, tv_quantity of)
 {
     double q[TV_TRIALS] = {0};
     for (size_t i = 0; i < l->t->n; i++)
@@ -62,12 +60,6 @@ static double q_in_elements(const tv_run *r, const tv_step *s)
     for (size_t i = 0; i < s->n_in; i++)
         n = fmax(n, elements_at(r, s->in[i]));
     return n;
-}
-
-static double q_attention_groups(const tv_run *r, const tv_step *s)
-{
-    (void)r;
-    return s->u.attention.batch * s->u.attention.heads;
 }
 
 static double q_rnn_rows(const tv_run *r, const tv_step *s)
@@ -366,7 +358,7 @@ static void put_linear(tv_lower *l, const tv_item *t, const tv_step *s)
         .name = t->name,
         .in = s->u.matmul.k,
         .out = out,
-        .rows = fit(l, t->step, q_rows),
+        .rows = tv_lower_fit(l, t->step, q_rows),
         .bias = has_bias,
         .tied = !owns,
         .tied_bias = !owns_bias,
@@ -400,12 +392,12 @@ static void put_matmul(tv_lower *l, const tv_item *t, const tv_step *s)
     const tv_product product = {
         .name = t->name,
         .what = "product of matrices",
-        .groups = fit(l, t->step, q_groups),
-        .m = fit(l, t->step, q_m),
+        .groups = tv_lower_fit(l, t->step, q_groups),
+        .m = tv_lower_fit(l, t->step, q_m),
         .n = s->u.matmul.n,
         .k = s->u.matmul.k,
         .out = elements(l, t->out[0]),
-        .flop = fit(l, t->step, q_matmul_flop),
+        .flop = tv_lower_fit(l, t->step, q_matmul_flop),
         .param = owns ? &param : NULL,
     };
     const tv_val x = tv_lower_operand(l, t->in[0]);
@@ -432,7 +424,7 @@ static void put_conv(tv_lower *l, const tv_item *t, const tv_step *s)
         .out = s->u.conv.out_channels,
         .kernel = s->u.conv.kernel,
         .groups = s->u.conv.groups,
-        .rows = fit(l, t->step, q_conv_rows),
+        .rows = tv_lower_fit(l, t->step, q_conv_rows),
         .bias = has_bias,
         .transposed = s->u.conv.transposed,
         .tied = !owns,
@@ -474,8 +466,9 @@ static void put_norm(tv_lower *l, const tv_item *t, const tv_step *s)
         .name = t->name,
         .kind = kind,
         .width = found ? t->width : s->u.norm.width,
-        .rows = rows_of == TV_NO_VALUE || kind == TV_NORM_BATCH ? (tv_form){0}
-                                                                : fit(l, rows_of, q_norm_rows),
+        .rows = rows_of == TV_NO_VALUE || kind == TV_NORM_BATCH
+                    ? (tv_form){0}
+                    : tv_lower_fit(l, rows_of, q_norm_rows),
         .affine = affine || kind == TV_NORM_BATCH_FROZEN,
         .bias = has_bias,
         .tied = !owns,
@@ -485,87 +478,6 @@ static void put_norm(tv_lower *l, const tv_item *t, const tv_step *s)
     const uint32_t of[2] = {w, bias};
     settle_weights(l, first, of, owns && owns_bias ? 2 : owns ? 1 : 0);
     tv_lower_result(l, t->out[0], y);
-}
-
-/* ---- attention ---- */
-
-static double per_sample(const tv_lower *l, tv_form f)
-{
-    return f.b > 0 ? f.b : tv_form_at(f, l->t->batch[0], 0) / l->t->batch[0];
-}
-
-/* A bias per head on the scores of a square window, folded by the exporter from its table of
- * relative positions: (2w - 1)² rows for windows of w·w (docs/model.md, "programs"). */
-static void declare_folded_table(tv_lower *l, uint32_t v)
-{
-    const tv_run_value *r = &l->run->values[v];
-    const uint32_t n = r->shape.rank;
-    const tv_lowered_param *p = l->param_of[v] == TV_NO_VALUE ? NULL : &l->param[l->param_of[v]];
-    if (!p || p->parameter || !p->from || p->from->buffer || n < 3 ||
-        !tv_dtype_of(r->dtype)->is_float)
-        return;
-    const double heads = (double)r->shape.d[n - 3], side = (double)r->shape.d[n - 1];
-    const double window = round(sqrt(side));
-    const bool whole = !(fabs(tv_shape_elements(&r->shape) - heads * side * side) > 0);
-    if (!whole || heads < 2 || window > 24 || r->shape.d[n - 2] != r->shape.d[n - 1] ||
-        fabs(window * window - side) > 0)
-        return;
-    tv_emit_weight(l->e, "relative positions", TV_WEIGHT_OTHER, (2 * window - 1) * (2 * window - 1),
-                   heads, 1, TV_SHARD_NONE);
-}
-
-static void put_attention(tv_lower *l, const tv_item *t)
-{
-    for (size_t i = 3; i < t->n_in; i++)
-        if (t->in[i] != TV_NO_VALUE)
-            declare_folded_table(l, t->in[i]);
-    const tv_step *scores = tv_lower_step(l, t->scores), *values = tv_lower_step(l, t->values);
-    const double heads = per_sample(l, fit(l, t->scores, q_groups));
-    const double k_all = elements_at(l->run, scores->in[1]), k_own = elements_at(l->run, t->in[1]);
-    const bool decode = l->set->phase == TV_PHASE_DECODE;
-    const tv_attention a = {
-        .name = t->name,
-        .heads = heads,
-        .kv_heads = t->kv_source != TV_NO_VALUE && k_all > 0 ? heads * k_own / k_all : heads,
-        .head_dim = scores->u.matmul.k,
-        .v_dim = values->u.matmul.n,
-        .q_tokens = scores->u.matmul.m,
-        .k_tokens = decode ? 1 : scores->u.matmul.n,
-        .causal = t->causal,
-        .dropout = l->set->dropout >= 0 ? l->set->dropout : t->dropout,
-        .softmax_fp32 = t->upcast,
-        .no_kernel = t->learned_mask,
-    };
-    const tv_val y =
-        tv_emit_attention(l->e, &a, tv_lower_operand(l, t->in[0]), tv_lower_operand(l, t->in[1]),
-                          tv_lower_operand(l, t->in[2]));
-    tv_lower_result(l, t->out[0], y);
-}
-
-static void put_kernel_attention(tv_lower *l, const tv_item *t, const tv_step *s)
-{
-    const double heads = per_sample(l, fit(l, t->step, q_attention_groups));
-    const bool decode = l->set->phase == TV_PHASE_DECODE;
-    const tv_attention a = {
-        .name = t->name,
-        .heads = heads,
-        .kv_heads = s->u.attention.kv_heads > 0
-                        ? heads * s->u.attention.kv_heads / fmax(1, s->u.attention.heads)
-                        : heads,
-        .head_dim = s->u.attention.head_dim,
-        .v_dim = s->u.attention.v_dim,
-        .q_tokens = s->u.attention.q_tokens,
-        .k_tokens = decode ? 1 : s->u.attention.k_tokens,
-        .causal = s->u.attention.causal,
-        .dropout = l->set->dropout >= 0 ? l->set->dropout : s->u.attention.dropout,
-    };
-    tv_val q[3] = {tv_no_val, tv_no_val, tv_no_val};
-    for (size_t i = 0; i < 3 && i < t->n_in; i++)
-        q[i] = tv_lower_operand(l, t->in[i]);
-    tv_lower_result(l, t->out[0], tv_emit_attention(l->e, &a, q[0], q[1], q[2]));
-    for (size_t k = 1; k < t->n_out; k++) /* further outputs: keys and values for the cache */
-        if (t->out[k] != TV_NO_VALUE && k < 3)
-            tv_lower_result(l, t->out[k], q[k]);
 }
 
 /* ---- tables, moves, recurrence ---- */
@@ -631,7 +543,7 @@ static void put_copy(tv_lower *l, const tv_item *t, const tv_step *s)
 static void put_rnn(tv_lower *l, const tv_item *t, const tv_step *s)
 {
     const double h = s->u.rnn.hidden * s->u.rnn.directions;
-    const tv_form rows = fit(l, t->step, q_rnn_rows);
+    const tv_form rows = tv_lower_fit(l, t->step, q_rnn_rows);
     const double layers = fmax(1, s->u.rnn.layers);
     const double per_row =
         2 * s->u.rnn.gates * h *
@@ -650,6 +562,11 @@ static void put_rnn(tv_lower *l, const tv_item *t, const tv_step *s)
               });
 }
 
+static double per_sample(const tv_lower *l, tv_form f)
+{
+    return f.b > 0 ? f.b : tv_form_at(f, l->t->batch[0], 0) / l->t->batch[0];
+}
+
 static void put_loss_step(tv_lower *l, const tv_item *t, const tv_step *s)
 {
     const tv_val x = tv_lower_operand(l, t->in[0]);
@@ -666,11 +583,52 @@ static void put_loss_step(tv_lower *l, const tv_item *t, const tv_step *s)
 
 /* ---- dispatch ---- */
 
+/* Ops of which only traffic and what they keep is told apart. */
+static void put_stream(tv_lower *l, const tv_item *t, const tv_step *s)
+{
+    const bool any = t->n_out && t->out[0] != TV_NO_VALUE;
+    const tv_form out = any ? elements(l, t->out[0]) : (tv_form){0};
+    const tv_form in = tv_lower_fit(l, t->step, q_in_elements);
+    switch ((int)s->kind) {
+    case TV_STEP_REDUCE:
+        put_plain(l, t,
+                  (generic){.kind = TV_OP_POOL,
+                            .what = "reduced",
+                            .saves_in = s->u.reduce.keeps_input ? 1 : 0,
+                            .saves_bytes = tv_form_scale(out, s->u.reduce.keeps_indices ? 8 : 0),
+                            .flop = in});
+        return;
+    case TV_STEP_ROUTE:
+        put_plain(l, t,
+                  (generic){.kind = TV_OP_ROUTING,
+                            .what = "moved",
+                            .saves_bytes = tv_form_scale(out, 8),
+                            .launches = 3,
+                            .backward_launches = 2});
+        return;
+    case TV_STEP_SCAN:
+        put_plain(l, t,
+                  (generic){.kind = TV_OP_SCAN,
+                            .what = "scan output",
+                            .saves_in = every_operand(t),
+                            .flop = tv_form_scale(out, 6 * fmax(1, s->u.scan.state)),
+                            .launches = 2,
+                            .backward_launches = 4});
+        return;
+    }
+    /* Nothing is known but the tensors: at least one operation an element, everything kept. */
+    put_plain(l, t,
+              (generic){.kind = TV_OP_ELEMENTWISE,
+                        .what = "output",
+                        .saves_in = every_operand(t),
+                        .flop = tv_form_add(in, out)});
+}
+
 static void put_step(tv_lower *l, const tv_item *t, const tv_step *s)
 {
     const tv_form out =
         t->n_out && t->out[0] != TV_NO_VALUE ? elements(l, t->out[0]) : (tv_form){0};
-    const tv_form in = fit(l, t->step, q_in_elements);
+    const tv_form in = tv_lower_fit(l, t->step, q_in_elements);
     switch (s->kind) {
     case TV_STEP_VIEW:
     case TV_STEP_COPY:
@@ -698,34 +656,19 @@ static void put_step(tv_lower *l, const tv_item *t, const tv_step *s)
         tv_lower_result(l, t->out[0],
                         tv_emit_softmax(l->e, t->name, tv_lower_operand(l, t->in[0])));
         return;
-    case TV_STEP_REDUCE:
-        put_plain(l, t,
-                  (generic){.kind = TV_OP_POOL,
-                            .what = "reduced",
-                            .saves_in = s->u.reduce.keeps_input ? 1 : 0,
-                            .saves_bytes = tv_form_scale(out, s->u.reduce.keeps_indices ? 8 : 0),
-                            .flop = in});
-        return;
     case TV_STEP_GATHER:
         put_gather(l, t, s);
         return;
-    case TV_STEP_ROUTE:
-        put_plain(l, t,
-                  (generic){.kind = TV_OP_ROUTING,
-                            .what = "moved",
-                            .saves_bytes = tv_form_scale(out, 8),
-                            .launches = 3,
-                            .backward_launches = 2});
-        return;
     case TV_STEP_RESIZE:
         tv_lower_result(l, t->out[0],
-                        tv_emit_resize_to(l->e, t->name, tv_lower_operand(l, t->in[0]), out));
+                        tv_emit_resize_to(l->e, t->name, tv_lower_operand(l, t->in[0]),
+                                          elements(l, t->out[0])));
         return;
     case TV_STEP_RNN:
         put_rnn(l, t, s);
         return;
     case TV_STEP_ATTENTION:
-        put_kernel_attention(l, t, s);
+        tv_lower_attention(l, t);
         return;
     case TV_STEP_DROPOUT:
         tv_lower_result(l, t->out[0],
@@ -733,28 +676,17 @@ static void put_step(tv_lower *l, const tv_item *t, const tv_step *s)
                                         l->set->dropout >= 0 ? l->set->dropout : s->u.dropout.p,
                                         tv_lower_operand(l, t->in[0])));
         return;
-    case TV_STEP_SCAN:
-        put_plain(l, t,
-                  (generic){.kind = TV_OP_SCAN,
-                            .what = "scan output",
-                            .saves_in = every_operand(t),
-                            .flop = tv_form_scale(out, 6 * fmax(1, s->u.scan.state)),
-                            .launches = 2,
-                            .backward_launches = 4});
-        return;
     case TV_STEP_LOSS:
         put_loss_step(l, t, s);
         return;
+    case TV_STEP_REDUCE:
+    case TV_STEP_ROUTE:
+    case TV_STEP_SCAN:
     case TV_STEP_UNKNOWN:
     case TV_STEP_KIND_COUNT:
         break;
     }
-    /* Nothing is known but the tensors: at least one operation an element, everything kept. */
-    put_plain(l, t,
-              (generic){.kind = TV_OP_ELEMENTWISE,
-                        .what = "output",
-                        .saves_in = every_operand(t),
-                        .flop = tv_form_add(in, out)});
+    put_stream(l, t, s);
 }
 
 static void put_item(tv_lower *l, const tv_item *t)
@@ -768,7 +700,7 @@ static void put_item(tv_lower *l, const tv_item *t)
                         tv_emit_contiguous(l->e, t->name, tv_lower_operand(l, t->in[0])));
         return;
     case TV_ITEM_ATTENTION:
-        put_attention(l, t);
+        tv_lower_attention(l, t);
         return;
     case TV_ITEM_NORM:
         put_norm(l, t, s);
@@ -800,79 +732,6 @@ static void repeat(tv_lower *l, uint32_t first_op, uint32_t first_storage, doubl
         g->storages[i].bytes = tv_form_scale(g->storages[i].bytes, times);
 }
 
-/* ---- captures ---- */
-
-static tv_form stated_bytes(const tv_lower *l, uint32_t program_value)
-{
-    const tv_value *v = &l->program->values[program_value];
-    double n = 1;
-    bool batch = false;
-    for (uint32_t i = 0; i < v->rank; i++) {
-        const bool symbolic = v->dims[i].size < 0;
-        batch = batch || symbolic;
-        n *= symbolic ? 1 : (double)v->dims[i].size;
-    }
-    n *= tv_dtype_bytes(v->dtype);
-    if (batch)
-        return (tv_form){.b = n};
-    return l->t->scaled ? (tv_form){.b = n / l->t->batch[0]} : (tv_form){.a = n};
-}
-
-/* A tensor that only backward sees (statistics, masks): a storage of its own, once. */
-static uint32_t recorded(tv_lower *l, uint32_t program_value)
-{
-    const tv_value *v = &l->program->values[program_value];
-    if (v->role == TV_VALUE_WEIGHT || v->role == TV_VALUE_NULL)
-        return TV_NONE;
-    const bool numbered = v->storage && v->storage < l->n_recorded;
-    if (numbered && l->weight_storage[v->storage])
-        return TV_NONE; /* a view of a weight */
-    if (numbered && l->recorded_storage[v->storage] != TV_NONE)
-        return l->recorded_storage[v->storage];
-    if (!numbered && l->run_of[program_value] != TV_NO_VALUE)
-        return l->val[l->root[l->run_of[program_value]]].storage;
-    const tv_dtype dtype = v->dtype ? v->dtype : TV_U8;
-    const tv_form bytes = stated_bytes(l, program_value);
-    const tv_val s =
-        tv_emit_kept(l->e, "kept inside", tv_form_scale(bytes, 1 / tv_dtype_bytes(dtype)), dtype);
-    if (numbered)
-        l->recorded_storage[v->storage] = s.storage;
-    return s.storage;
-}
-
-static bool last_of_node(const tv_lower *l, const tv_item *t)
-{
-    const tv_step *s = tv_lower_step(l, t->step);
-    return t->step + 1 >= l->run->n_steps || l->run->steps[t->step + 1].node != s->node;
-}
-
-static void keep_as_recorded(tv_lower *l, const tv_item *t, uint32_t first_op)
-{
-    tv_graph *g = l->e->g;
-    const tv_node *n = tv_lower_step(l, t->step)->node;
-    for (uint32_t i = first_op; i < g->n_ops; i++)
-        g->ops[i].saved.n = 0;
-    if (!last_of_node(l, t) || n->n_saved == 0)
-        return;
-    uint32_t *ids = tv_new(l->a, uint32_t, n->n_saved + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < n->n_saved; i++) {
-        const uint32_t id = n->saved[i] == TV_NO_VALUE ? TV_NONE : recorded(l, n->saved[i]);
-        const bool here = id != TV_NONE &&
-                          (g->storages[id].kind == TV_NONE || g->storages[id].kind == l->e->block);
-        bool twice = !here;
-        for (size_t k = 0; k < count && !twice; k++)
-            twice = ids[k] == id;
-        if (!twice)
-            ids[count++] = id;
-    }
-    if (g->n_ops == first_op) { /* a view that keeps something: an op of no cost holds it */
-        tv_op *op = tv_emit_op(l->e, TV_OP_COPY, t->name);
-        op->launches = op->backward_launches = 0;
-    }
-    tv_emit_saves(l->e, &g->ops[g->n_ops - 1], ids, count);
-}
-
 /* ---- one item ---- */
 
 static void account(tv_lower *l, uint32_t first_op, bool guessed)
@@ -897,7 +756,7 @@ void tv_lower_item(tv_lower *l, const tv_item *item)
     if (s->times > 1)
         repeat(l, first_op, first_storage, s->times);
     if (l->recorded && s->node && s->node->saved_known && l->set->phase == TV_PHASE_TRAIN)
-        keep_as_recorded(l, item, first_op);
+        tv_lower_recorded(l, item, first_op);
     for (uint32_t i = first_op; i < l->e->g->n_ops && s->node; i++)
         l->e->g->ops[i].region = s->node->region;
     account(l, first_op, s->guessed || s->kind == TV_STEP_UNKNOWN);

@@ -2,7 +2,7 @@
 reads without a graph (a configuration, a description layer by layer). Both must count the same.
 
     program_files.py DIR STAMP
-    program_files.py --corpus DIR    the graphs alone, without the weights' numbers, into DIR/program/"""
+    program_files.py --corpus DIR    the graphs without their weights' numbers, into DIR/program/"""
 import json
 import pathlib
 import struct
@@ -230,9 +230,9 @@ def corpus(folder):
     Net.hollow, LAYERS = True, 2
     out = pathlib.Path(folder) / "program"
     out.mkdir(parents=True, exist_ok=True)
-    for name, content in (("encoder", encoder()), ("decoder", decoder()), ("network", network(False)),
-                          ("folded", network(True)), ("batch", network(False, batch=4)),
-                          ("odd", network(False, odd=True))):
+    for name, content in (("encoder", encoder()), ("decoder", decoder()),
+                          ("network", network(False)), ("folded", network(True)),
+                          ("batch", network(False, batch=4)), ("odd", network(False, odd=True))):
         (out / (name + ".onnx")).write_bytes(content)
 
 

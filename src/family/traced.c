@@ -273,7 +273,7 @@ static void say_tied(tv_arena *a, tv_model *m, const tv_lower *l)
             continue;
         const tv_shape *table = &l->run->values[t->in[0]].shape;
         if (s->kind == TV_STEP_GATHER && tv_lower_is_weight(l, t->in[0]) && table->rank == 2 &&
-            table->d[0] > rows) {
+            (double)table->d[0] > rows) {
             rows = (double)table->d[0];
             cols = (double)table->d[1];
         }
@@ -428,8 +428,8 @@ static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
     return describe(a, s, x, m);
 }
 
-extern const tv_family tv_family_program;
-const tv_family tv_family_program = {
+extern const tv_family tv_family_traced;
+const tv_family tv_family_traced = {
     .name = "program",
     .summary = N_("graphs: ONNX, Paddle and exported or captured PyTorch programs"),
     .claims = claims,
