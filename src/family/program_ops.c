@@ -626,9 +626,6 @@ static void put_stream(tv_lower *l, const tv_item *t, const tv_step *s)
 
 static void put_step(tv_lower *l, const tv_item *t, const tv_step *s)
 {
-    const tv_form out =
-        t->n_out && t->out[0] != TV_NO_VALUE ? elements(l, t->out[0]) : (tv_form){0};
-    const tv_form in = tv_lower_fit(l, t->step, q_in_elements);
     switch (s->kind) {
     case TV_STEP_VIEW:
     case TV_STEP_COPY:
