@@ -36,27 +36,27 @@ static const tv_slot *out_slot(const tv_running *r, const tv_node *n, const char
                   : slot_named(n->output_slots, n->n_output_slots, slot);
 }
 
-uint32_t pd_in(tv_running *r, const tv_node *n, const char *slot, int place)
+uint32_t tv_pd_in(tv_running *r, const tv_node *n, const char *slot, int place)
 {
     const tv_slot *s = in_slot(r, n, slot, place);
     return s && s->n ? tv_run_in(r, n, s->first) : TV_NO_VALUE;
 }
 
-uint32_t pd_main(tv_running *r, const tv_node *n)
+uint32_t tv_pd_main(tv_running *r, const tv_node *n)
 {
     static const char *const slots[] = {"X", "Input", "In", "Logits", "Emission", "Values"};
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
-        const uint32_t v = pd_in(r, n, slots[i], 0);
+        const uint32_t v = tv_pd_in(r, n, slots[i], 0);
         if (v != TV_NO_VALUE)
             return v;
     }
     return tv_run_in(r, n, 0);
 }
 
-pd_list pd_in_list(tv_running *r, const tv_node *n, const char *slot, int place)
+tv_pd_list tv_pd_in_list(tv_running *r, const tv_node *n, const char *slot, int place)
 {
     const tv_slot *s = in_slot(r, n, slot, place);
-    pd_list list = {.v = tv_new(tv_run_arena(r), uint32_t, s ? s->n + 1 : 1)};
+    tv_pd_list list = {.v = tv_new(tv_run_arena(r), uint32_t, s ? s->n + 1 : 1)};
     for (uint32_t i = 0; s && i < s->n; i++) {
         list.v[list.n] = tv_run_in(r, n, s->first + i);
         list.n += list.v[list.n] != TV_NO_VALUE;
@@ -66,14 +66,14 @@ pd_list pd_in_list(tv_running *r, const tv_node *n, const char *slot, int place)
 
 /* ---- outputs ---- */
 
-size_t pd_out_count(const tv_running *r, const tv_node *n, const char *slot, int place)
+size_t tv_pd_out_count(const tv_running *r, const tv_node *n, const char *slot, int place)
 {
     const tv_slot *s = out_slot(r, n, slot, place);
     return s ? s->n : 0;
 }
 
-bool pd_declared(tv_running *r, const tv_node *n, const char *slot, int place, size_t i,
-                 tv_shape *shape, tv_dtype *dtype)
+bool tv_pd_declared(tv_running *r, const tv_node *n, const char *slot, int place, size_t i,
+                    tv_shape *shape, tv_dtype *dtype)
 {
     const tv_slot *s = out_slot(r, n, slot, place);
     const uint32_t value = s && i < s->n ? n->outputs[s->first + i] : TV_NO_VALUE;
@@ -89,7 +89,8 @@ bool pd_declared(tv_running *r, const tv_node *n, const char *slot, int place, s
     return true;
 }
 
-void pd_out_at(tv_running *r, const tv_node *n, const char *slot, int place, size_t i, uint32_t v)
+void tv_pd_out_at(tv_running *r, const tv_node *n, const char *slot, int place, size_t i,
+                  uint32_t v)
 {
     const tv_slot *s = out_slot(r, n, slot, place);
     tv_shape declared = {0};
@@ -97,7 +98,7 @@ void pd_out_at(tv_running *r, const tv_node *n, const char *slot, int place, siz
     if (!s || i >= s->n || v == TV_NO_VALUE)
         return;
     const bool old_scalar = tv_run_shape(r, v)->rank == 0 &&
-                            pd_declared(r, n, slot, place, i, &declared, &dtype) &&
+                            tv_pd_declared(r, n, slot, place, i, &declared, &dtype) &&
                             declared.rank == 1;
     if (old_scalar) {
         uint32_t one = v;
@@ -107,9 +108,9 @@ void pd_out_at(tv_running *r, const tv_node *n, const char *slot, int place, siz
     tv_run_out(r, n, s->first + i, v);
 }
 
-void pd_out(tv_running *r, const tv_node *n, const char *slot, int place, uint32_t v)
+void tv_pd_out(tv_running *r, const tv_node *n, const char *slot, int place, uint32_t v)
 {
-    pd_out_at(r, n, slot, place, 0, v);
+    tv_pd_out_at(r, n, slot, place, 0, v);
 }
 
 /* ---- attributes ---- */
@@ -127,7 +128,7 @@ static const tv_attr *attr_of(const tv_node *n, const char *names)
     return NULL;
 }
 
-double pd_attr_num(tv_running *r, const tv_node *n, const char *names, double fallback)
+double tv_pd_attr_num(tv_running *r, const tv_node *n, const char *names, double fallback)
 {
     const tv_attr *a = attr_of(n, names);
     (void)r;
@@ -147,13 +148,13 @@ double pd_attr_num(tv_running *r, const tv_node *n, const char *names, double fa
     return read.ok ? read.v : fallback;
 }
 
-bool pd_attr_is(tv_running *r, const tv_node *n, const char *name, const char *word)
+bool tv_pd_attr_is(tv_running *r, const tv_node *n, const char *name, const char *word)
 {
     (void)r;
     return tv_str_is(tv_node_string(n, name), word);
 }
 
-tv_dtype pd_attr_dtype(const tv_node *n, const char *names, tv_dtype fallback)
+tv_dtype tv_pd_attr_dtype(const tv_node *n, const char *names, tv_dtype fallback)
 {
     const tv_attr *a = attr_of(n, names);
     if (!a || a->kind != TV_ATTR_DTYPE || a->u.dtype == TV_DTYPE_UNKNOWN)
@@ -163,7 +164,7 @@ tv_dtype pd_attr_dtype(const tv_node *n, const char *names, tv_dtype fallback)
 
 /* ---- numbers ---- */
 
-static void push(pd_ints *out, bool known, double v)
+static void push(tv_pd_ints *out, bool known, double v)
 {
     if (out->n == PD_MOST) {
         out->known = false;
@@ -174,7 +175,7 @@ static void push(pd_ints *out, bool known, double v)
     out->known = out->known && fits;
 }
 
-static void push_tensor(tv_running *r, uint32_t v, pd_ints *out)
+static void push_tensor(tv_running *r, uint32_t v, tv_pd_ints *out)
 {
     const double *data = tv_run_data(r, v);
     const double n = tv_shape_elements(tv_run_shape(r, v));
@@ -183,7 +184,7 @@ static void push_tensor(tv_running *r, uint32_t v, pd_ints *out)
         push(out, data != NULL, data ? data[i] : 0);
 }
 
-static void push_attr(tv_running *r, const tv_node *n, const char *names, pd_ints *out)
+static void push_attr(tv_running *r, const tv_node *n, const char *names, tv_pd_ints *out)
 {
     const tv_attr *a = attr_of(n, names);
     const int64_t *v = NULL;
@@ -195,31 +196,31 @@ static void push_attr(tv_running *r, const tv_node *n, const char *names, pd_int
         push(out, true, (double)v[i]);
 }
 
-void pd_read_ints(tv_running *r, const tv_node *n, pd_where w, pd_ints *out)
+void tv_pd_read_ints(tv_running *r, const tv_node *n, tv_pd_where w, tv_pd_ints *out)
 {
-    const pd_list list = pd_in_list(r, n, w.list ? w.list : "", w.place);
+    const tv_pd_list list = tv_pd_in_list(r, n, w.list ? w.list : "", w.place);
     out->n = 0;
     out->given = false;
     out->known = true;
     for (size_t i = 0; i < list.n; i++)
         push_tensor(r, list.v[i], out);
     const uint32_t tensor =
-        out->given ? TV_NO_VALUE : pd_in(r, n, w.tensor ? w.tensor : "", PD_NONE);
+        out->given ? TV_NO_VALUE : tv_pd_in(r, n, w.tensor ? w.tensor : "", PD_NONE);
     if (tensor != TV_NO_VALUE)
         push_tensor(r, tensor, out);
     if (!out->given && w.attr)
         push_attr(r, n, w.attr, out);
 }
 
-double pd_read_num(tv_running *r, const tv_node *n, pd_where w, double fallback)
+double tv_pd_read_num(tv_running *r, const tv_node *n, tv_pd_where w, double fallback)
 {
-    const uint32_t v = pd_in(r, n, w.tensor ? w.tensor : "", w.place);
+    const uint32_t v = tv_pd_in(r, n, w.tensor ? w.tensor : "", w.place);
     if (v != TV_NO_VALUE)
         return tv_run_scalar(r, v, fallback);
-    return w.attr ? pd_attr_num(r, n, w.attr, fallback) : fallback;
+    return w.attr ? tv_pd_attr_num(r, n, w.attr, fallback) : fallback;
 }
 
-bool pd_channels_last(tv_running *r, const tv_node *n)
+bool tv_pd_channels_last(tv_running *r, const tv_node *n)
 {
     const tv_attr *a = attr_of(n, "data_format|data_layout");
     (void)r;
@@ -229,7 +230,7 @@ bool pd_channels_last(tv_running *r, const tv_node *n)
            tv_str_is(a->u.s, "NWC");
 }
 
-bool pd_inplace(const tv_node *n)
+bool tv_pd_inplace(const tv_node *n)
 {
     if (n->n_inputs && n->n_outputs && n->inputs[0] == n->outputs[0])
         return true;
@@ -238,7 +239,7 @@ bool pd_inplace(const tv_node *n)
 
 /* ---- values ---- */
 
-uint32_t pd_make_guess(tv_running *r, tv_dtype dtype, const tv_shape *shape)
+uint32_t tv_pd_make_guess(tv_running *r, tv_dtype dtype, const tv_shape *shape)
 {
     tv_shape s = *shape;
     for (uint32_t i = 0; i < s.rank; i++)
@@ -248,16 +249,16 @@ uint32_t pd_make_guess(tv_running *r, tv_dtype dtype, const tv_shape *shape)
     return v;
 }
 
-const tv_err *pd_reshaped(tv_running *r, uint32_t x, const tv_shape *shape, uint32_t *y)
+const tv_err *tv_pd_reshaped(tv_running *r, uint32_t x, const tv_shape *shape, uint32_t *y)
 {
     if (tv_shape_count(tv_run_shape(r, x)) == tv_shape_count(shape))
         return tv_rule_view(r, x, shape, y);
-    *y = pd_make_guess(r, tv_run_at(r, x)->dtype, shape);
+    *y = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, shape);
     tv_run_push(r, &(tv_step){.kind = TV_STEP_COPY, .guessed = true}, &x, 1, y, 1);
     return NULL;
 }
 
-const tv_err *pd_route(tv_running *r, const tv_node *n, const uint32_t *y, size_t n_y)
+const tv_err *tv_pd_route(tv_running *r, const tv_node *n, const uint32_t *y, size_t n_y)
 {
     uint32_t *x = tv_new(tv_run_arena(r), uint32_t, n->n_inputs + 1);
     size_t count = 0;
@@ -268,7 +269,7 @@ const tv_err *pd_route(tv_running *r, const tv_node *n, const uint32_t *y, size_
     return tv_rule_route(r, x, count, y, n_y);
 }
 
-const tv_err *pd_activate(tv_running *r, tv_str name, uint32_t x, uint32_t *y)
+const tv_err *tv_pd_activate(tv_running *r, tv_str name, uint32_t x, uint32_t *y)
 {
     static const struct {
         const char *name;

@@ -12,74 +12,78 @@
 
 /* The run value in a slot, or at a place in PIR; TV_NO_VALUE where it is not given. slot "" : none
  * in ProgramDesc. */
-uint32_t pd_in(tv_running *r, const tv_node *n, const char *slot, int place);
+uint32_t tv_pd_in(tv_running *r, const tv_node *n, const char *slot, int place);
 /* The operand that an operator works on: X, Input, Logits ... by name, since ProgramDesc lists its
  * slots in the order of their names. */
-uint32_t pd_main(tv_running *r, const tv_node *n);
+uint32_t tv_pd_main(tv_running *r, const tv_node *n);
 /* All of a slot's values. */
-typedef struct pd_list {
+typedef struct tv_pd_list {
     uint32_t *v;
     size_t n;
-} pd_list;
-pd_list pd_in_list(tv_running *r, const tv_node *n, const char *slot, int place);
+} tv_pd_list;
+tv_pd_list tv_pd_in_list(tv_running *r, const tv_node *n, const char *slot, int place);
 
 /* Names v as what stands in the slot; PIR: at the place. A scalar becomes a list of one where the
  * program declares it so (Paddle before 2.5 had no scalars). */
-void pd_out(tv_running *r, const tv_node *n, const char *slot, int place, uint32_t v);
+void tv_pd_out(tv_running *r, const tv_node *n, const char *slot, int place, uint32_t v);
 /* The i-th value of a slot. */
-void pd_out_at(tv_running *r, const tv_node *n, const char *slot, int place, size_t i, uint32_t v);
-size_t pd_out_count(const tv_running *r, const tv_node *n, const char *slot, int place);
+void tv_pd_out_at(tv_running *r, const tv_node *n, const char *slot, int place, size_t i,
+                  uint32_t v);
+size_t tv_pd_out_count(const tv_running *r, const tv_node *n, const char *slot, int place);
 /* What the program declares of an output, with -1 for what is open; false: no shape. */
-bool pd_declared(tv_running *r, const tv_node *n, const char *slot, int place, size_t i,
-                 tv_shape *shape, tv_dtype *dtype);
+bool tv_pd_declared(tv_running *r, const tv_node *n, const char *slot, int place, size_t i,
+                    tv_shape *shape, tv_dtype *dtype);
 
 /* Attributes; names may give alternatives: "axis|dim". */
-double pd_attr_num(tv_running *r, const tv_node *n, const char *names, double fallback);
-bool pd_attr_is(tv_running *r, const tv_node *n, const char *name, const char *word);
-tv_dtype pd_attr_dtype(const tv_node *n, const char *names, tv_dtype fallback);
+double tv_pd_attr_num(tv_running *r, const tv_node *n, const char *names, double fallback);
+bool tv_pd_attr_is(tv_running *r, const tv_node *n, const char *name, const char *word);
+tv_dtype tv_pd_attr_dtype(const tv_node *n, const char *names, tv_dtype fallback);
 
 /* Where a list of whole numbers may stand. */
-typedef struct pd_where {
+typedef struct tv_pd_where {
     const char *attr;   /* alternatives with '|' */
     const char *tensor; /* slot of a tensor that holds them */
     const char *list;   /* slot of one tensor per number */
     int place;          /* in PIR */
-} pd_where;
+} tv_pd_where;
 
 #define PD_MOST 512
 #define PD_OPEN INT64_MIN /* a number that is not known */
 
-typedef struct pd_ints {
+typedef struct tv_pd_ints {
     int64_t v[PD_MOST];
     size_t n;
     bool given; /* stated somewhere */
     bool known; /* and every number is known */
-} pd_ints;
+} tv_pd_ints;
 
 /* The numbers into out; n_of_tensor says how many a tensor with unknown contents holds. */
-void pd_read_ints(tv_running *r, const tv_node *n, pd_where w, pd_ints *out);
+void tv_pd_read_ints(tv_running *r, const tv_node *n, tv_pd_where w, tv_pd_ints *out);
 /* One number: tensor or attribute. */
-double pd_read_num(tv_running *r, const tv_node *n, pd_where w, double fallback);
+double tv_pd_read_num(tv_running *r, const tv_node *n, tv_pd_where w, double fallback);
 
 /* The image layout: the last axis holds the channels. */
-bool pd_channels_last(tv_running *r, const tv_node *n);
+bool tv_pd_channels_last(tv_running *r, const tv_node *n);
 /* True where the operator works on its operand in place. */
-bool pd_inplace(const tv_node *n);
+bool tv_pd_inplace(const tv_node *n);
 
 /* An output of a data-dependent or hardly known size: shape with what is open replaced. */
-uint32_t pd_make_guess(tv_running *r, tv_dtype dtype, const tv_shape *shape);
+uint32_t tv_pd_make_guess(tv_running *r, tv_dtype dtype, const tv_shape *shape);
 /* x's elements in another shape of as many; anything else is a guess of that shape. */
-const tv_err *pd_reshaped(tv_running *r, uint32_t x, const tv_shape *shape, uint32_t *y) TV_CHECKED;
+const tv_err *tv_pd_reshaped(tv_running *r, uint32_t x, const tv_shape *shape,
+                             uint32_t *y) TV_CHECKED;
 /* A step that moves bytes from all operands to one output per shape, in the order of outputs. */
-const tv_err *pd_route(tv_running *r, const tv_node *n, const uint32_t *y, size_t n_y) TV_CHECKED;
+const tv_err *tv_pd_route(tv_running *r, const tv_node *n, const uint32_t *y,
+                          size_t n_y) TV_CHECKED;
 
 /* Applies an activation by Paddle's name ("relu", "gelu"; empty: none). */
-const tv_err *pd_activate(tv_running *r, tv_str name, uint32_t x, uint32_t *y) TV_CHECKED;
+const tv_err *tv_pd_activate(tv_running *r, tv_str name, uint32_t x, uint32_t *y) TV_CHECKED;
 
 #define PD_RULE(name)                                                                              \
     static const tv_err *name(tv_running *r, const tv_node *n, const tv_rule *rule)
 
 extern const tv_rule_table tv_rules_paddle_math;
+extern const tv_rule_table tv_rules_paddle_index;
 extern const tv_rule_table tv_rules_paddle_layout;
 extern const tv_rule_table tv_rules_paddle_net;
 extern const tv_rule_table tv_rules_paddle_fused;

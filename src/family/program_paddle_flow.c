@@ -21,7 +21,7 @@ PD_RULE(nothing)
         for (uint32_t k = 0; v->shaped && v->rank <= TV_LIMIT_RANK && k < v->rank; k++)
             s.d[k] = v->dims[k].size;
         s.rank = v->shaped && v->rank <= TV_LIMIT_RANK ? v->rank : s.rank;
-        tv_run_out(r, n, i, pd_make_guess(r, v->dtype, &s));
+        tv_run_out(r, n, i, tv_pd_make_guess(r, v->dtype, &s));
     }
     return NULL;
 }
@@ -43,9 +43,9 @@ static double step_of(tv_running *r, const tv_body *b, uint32_t counter)
     if (!n)
         return 0;
     if (tv_str_starts(n->op, TV_S("increment")))
-        return pd_attr_num(r, n, "step|value", 1);
+        return tv_pd_attr_num(r, n, "step|value", 1);
     if (tv_str_starts(n->op, TV_S("scale")))
-        return pd_attr_num(r, n, "bias", 0);
+        return tv_pd_attr_num(r, n, "bias", 0);
     return tv_str_is(n->op, "elementwise_add") || tv_str_is(n->op, "add") ||
                    tv_str_starts(n->op, TV_S("assign"))
                ? 1
@@ -83,7 +83,7 @@ static double constant_of(tv_running *r, const tv_body *b, uint32_t value)
 {
     const tv_node *n = maker_of(b, value);
     if (n && tv_str_is(n->op, "full"))
-        return pd_attr_num(r, n, "value", (double)NAN);
+        return tv_pd_attr_num(r, n, "value", (double)NAN);
     if (n)
         return (double)NAN;
     const uint32_t v = tv_run_of(r, value);
@@ -187,11 +187,11 @@ PD_RULE(conditional_block)
 /* Whichever of the operands was written. */
 PD_RULE(select_input)
 {
-    const pd_list x = pd_in_list(r, n, "X", PD_NONE);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", PD_NONE);
     (void)rule;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
-    pd_out(r, n, "Out", 0, x.v[x.n - 1]);
+    tv_pd_out(r, n, "Out", 0, x.v[x.n - 1]);
     return NULL;
 }
 
@@ -213,18 +213,18 @@ PD_RULE(run_block)
 /* Collectives leave one card's shape, but for gathers, which the program's declaration tells. */
 PD_RULE(collective)
 {
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     tv_shape s = {0}, declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     s = *tv_run_shape(r, x);
-    if (pd_declared(r, n, "Out", 0, 0, &declared, &dtype) && declared.rank == s.rank)
+    if (tv_pd_declared(r, n, "Out", 0, 0, &declared, &dtype) && declared.rank == s.rank)
         for (uint32_t i = 0; i < s.rank; i++)
             s.d[i] = declared.d[i] >= 0 ? declared.d[i] : s.d[i];
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &s, &x, 1, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 

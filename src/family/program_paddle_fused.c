@@ -47,24 +47,24 @@ static const tv_err *attend(tv_running *r, uint32_t qkv, heads h, uint32_t mask,
 static uint32_t first_given(tv_running *r, const tv_node *n, const char *one, const char *two,
                             int place)
 {
-    const uint32_t v = pd_in(r, n, one, place);
-    return v == TV_NO_VALUE ? pd_in(r, n, two, place) : v;
+    const uint32_t v = tv_pd_in(r, n, one, place);
+    return v == TV_NO_VALUE ? tv_pd_in(r, n, two, place) : v;
 }
 
 /* Input [b, s, h], W [h, 3, h], BiasQK. */
 PD_RULE(multihead_matmul)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0), w = pd_in(r, n, "W", 1);
-    const double count = pd_attr_num(r, n, "head_number", 1);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0), w = tv_pd_in(r, n, "W", 1);
+    const double count = tv_pd_attr_num(r, n, "head_number", 1);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
-    TV_TRY(project(r, x, w, pd_in(r, n, "Bias", 2), &y));
+    TV_TRY(project(r, x, w, tv_pd_in(r, n, "Bias", 2), &y));
     const double width = (double)last_of(tv_run_shape(r, y)) / 3;
-    TV_TRY(attend(r, y, (heads){count, count, width / fmax(count, 1)}, pd_in(r, n, "BiasQK", 3),
+    TV_TRY(attend(r, y, (heads){count, count, width / fmax(count, 1)}, tv_pd_in(r, n, "BiasQK", 3),
                   false, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -82,11 +82,11 @@ PD_RULE(flash_attention)
     TV_TRY(tv_run_need(r, v));
     if (tv_run_shape(r, q)->rank != 4)
         return tv_run_unknown(r, n);
-    call.causal = pd_attr_num(r, n, "causal", 0) != 0;
-    call.dropout = pd_attr_num(r, n, "dropout|dropout_p", 0);
+    call.causal = tv_pd_attr_num(r, n, "causal", 0) != 0;
+    call.dropout = tv_pd_attr_num(r, n, "dropout|dropout_p", 0);
     TV_TRY(tv_rule_attention(r, &call, q, k, v, mask, &y));
-    pd_out(r, n, "out", 0, y);
-    pd_out(r, n, "output", 0, y);
+    tv_pd_out(r, n, "out", 0, y);
+    tv_pd_out(r, n, "output", 0, y);
     return NULL;
 }
 
@@ -103,23 +103,23 @@ static const tv_err *layer_norm(tv_running *r, uint32_t x, uint32_t scale, uint3
 
 PD_RULE(skip_layernorm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), other = pd_in(r, n, "Y", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), other = tv_pd_in(r, n, "Y", 1);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, other));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, x, other, &y));
-    pd_out(r, n, "Out_0", 0, y);
-    TV_TRY(layer_norm(r, y, pd_in(r, n, "Scale", 2), pd_in(r, n, "Bias", 3), &y));
-    pd_out(r, n, "Out", 0, y);
-    pd_out(r, n, "Out_1", 1, y);
+    tv_pd_out(r, n, "Out_0", 0, y);
+    TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "Scale", 2), tv_pd_in(r, n, "Bias", 3), &y));
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out_1", 1, y);
     return NULL;
 }
 
 /* Several look-ups added and normalised. */
 PD_RULE(embedding_layernorm)
 {
-    const pd_list ids = pd_in_list(r, n, "Ids", 0), tables = pd_in_list(r, n, "Embs", 1);
+    const tv_pd_list ids = tv_pd_in_list(r, n, "Ids", 0), tables = tv_pd_in_list(r, n, "Embs", 1);
     uint32_t sum = TV_NO_VALUE;
     (void)rule;
     for (size_t i = 0; i < ids.n && i < tables.n; i++) {
@@ -136,48 +136,49 @@ PD_RULE(embedding_layernorm)
             TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, sum, y, &sum));
     }
     TV_TRY(tv_run_need(r, sum));
-    TV_TRY(layer_norm(r, sum, pd_in(r, n, "Scale", 3), pd_in(r, n, "Bias", 2), &sum));
-    pd_out(r, n, "Out", 0, sum);
-    pd_out(r, n, "out", 0, sum);
+    TV_TRY(layer_norm(r, sum, tv_pd_in(r, n, "Scale", 3), tv_pd_in(r, n, "Bias", 2), &sum));
+    tv_pd_out(r, n, "Out", 0, sum);
+    tv_pd_out(r, n, "out", 0, sum);
     return NULL;
 }
 
 PD_RULE(fc_layernorm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), w = pd_in(r, n, "W", 1), other = pd_in(r, n, "Y", 2);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), w = tv_pd_in(r, n, "W", 1),
+                   other = tv_pd_in(r, n, "Y", 2);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
-    TV_TRY(project(r, x, w, pd_in(r, n, "Bias0", 3), &y));
+    TV_TRY(project(r, x, w, tv_pd_in(r, n, "Bias0", 3), &y));
     if (other != TV_NO_VALUE)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, other, &y));
-    TV_TRY(layer_norm(r, y, pd_in(r, n, "Scale", 4), pd_in(r, n, "Bias1", 5), &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "Scale", 4), tv_pd_in(r, n, "Bias1", 5), &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* layernorm(residual + dropout(bias + x)). */
 PD_RULE(bias_dropout_residual_layernorm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), residual = pd_in(r, n, "Residual", 1);
-    const uint32_t bias = pd_in(r, n, "Bias", 2);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), residual = tv_pd_in(r, n, "Residual", 1);
+    const uint32_t bias = tv_pd_in(r, n, "Bias", 2);
     uint32_t y = x;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, residual));
     if (bias != TV_NO_VALUE)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, bias, &y));
-    TV_TRY(tv_rule_dropout(r, pd_attr_num(r, n, "dropout_rate", 0), y, &y));
+    TV_TRY(tv_rule_dropout(r, tv_pd_attr_num(r, n, "dropout_rate", 0), y, &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, residual, &y));
-    TV_TRY(layer_norm(r, y, pd_in(r, n, "LnScale", 3), pd_in(r, n, "LnBias", 4), &y));
-    pd_out(r, n, "Y", 0, y);
+    TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "LnScale", 3), tv_pd_in(r, n, "LnBias", 4), &y));
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
 PD_RULE(bias_act)
 {
-    const uint32_t x = first_given(r, n, "x", "X", 0), bias = pd_in(r, n, "bias", 1);
+    const uint32_t x = first_given(r, n, "x", "X", 0), bias = tv_pd_in(r, n, "bias", 1);
     const tv_str act = tv_node_string(n, "act_method");
     uint32_t y = x;
     (void)rule;
@@ -192,22 +193,22 @@ PD_RULE(bias_act)
         TV_TRY(tv_rule_fn(r, (tv_fn_call){.fn = fn}, v[0], &y));
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_MUL}, y, v[1], &y));
     } else {
-        TV_TRY(pd_activate(r, act, y, &y));
+        TV_TRY(tv_pd_activate(r, act, y, &y));
     }
-    pd_out(r, n, "out", 0, y);
+    tv_pd_out(r, n, "out", 0, y);
     return NULL;
 }
 
 PD_RULE(dropout_add)
 {
-    const uint32_t x = pd_in(r, n, "x", 0), other = pd_in(r, n, "y", 1);
+    const uint32_t x = tv_pd_in(r, n, "x", 0), other = tv_pd_in(r, n, "y", 1);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, other));
-    TV_TRY(tv_rule_dropout(r, pd_attr_num(r, n, "p", 0), x, &y));
+    TV_TRY(tv_rule_dropout(r, tv_pd_attr_num(r, n, "p", 0), x, &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, other, &y));
-    pd_out(r, n, "out", 0, y);
+    tv_pd_out(r, n, "out", 0, y);
     return NULL;
 }
 
@@ -218,12 +219,12 @@ PD_RULE(rotary)
     static const char *const out[] = {"out_q", "out_k", "out_v"};
     (void)rule;
     for (int i = 0; i < 3; i++) {
-        const uint32_t x = pd_in(r, n, in[i], i);
+        const uint32_t x = tv_pd_in(r, n, in[i], i);
         uint32_t y = TV_NO_VALUE;
         if (x == TV_NO_VALUE)
             continue;
         TV_TRY(tv_rule_fn(r, (tv_fn_call){.fn = TV_FN_SCALE, .a = 1}, x, &y));
-        pd_out(r, n, out[i], i, y);
+        tv_pd_out(r, n, out[i], i, y);
     }
     return NULL;
 }
@@ -233,9 +234,9 @@ PD_RULE(rotary)
 /* Norm, q k v, attention, projection, residual: fused_attention. QKVW [3, heads, dim, h]. */
 PD_RULE(attention_layer)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), w = pd_in(r, n, "QKVW", 3);
-    const uint32_t out = pd_in(r, n, "OutLinearW", 7);
-    const bool pre = pd_attr_num(r, n, "pre_layer_norm", 0) != 0;
+    const uint32_t x = tv_pd_in(r, n, "X", 0), w = tv_pd_in(r, n, "QKVW", 3);
+    const uint32_t out = tv_pd_in(r, n, "OutLinearW", 7);
+    const bool pre = tv_pd_attr_num(r, n, "pre_layer_norm", 0) != 0;
     uint32_t y = x;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -245,15 +246,15 @@ PD_RULE(attention_layer)
     if (ws.rank != 4)
         return tv_run_unknown(r, n);
     if (pre)
-        TV_TRY(layer_norm(r, y, pd_in(r, n, "LnScale", 1), pd_in(r, n, "LnBias", 2), &y));
-    TV_TRY(project(r, y, w, pd_in(r, n, "QKVBias", 4), &y));
+        TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "LnScale", 1), tv_pd_in(r, n, "LnBias", 2), &y));
+    TV_TRY(project(r, y, w, tv_pd_in(r, n, "QKVBias", 4), &y));
     const heads h = {(double)ws.d[1], (double)ws.d[1], (double)ws.d[2]};
-    TV_TRY(attend(r, y, h, pd_in(r, n, "SrcMask", 6), false, &y));
-    TV_TRY(project(r, y, out, pd_in(r, n, "OutLinearBias", 8), &y));
+    TV_TRY(attend(r, y, h, tv_pd_in(r, n, "SrcMask", 6), false, &y));
+    TV_TRY(project(r, y, out, tv_pd_in(r, n, "OutLinearBias", 8), &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, x, &y));
     if (!pre)
-        TV_TRY(layer_norm(r, y, pd_in(r, n, "Ln2Scale", 9), pd_in(r, n, "Ln2Bias", 10), &y));
-    pd_out(r, n, "Y", tv_run_program(r)->pir ? (int)n->n_output_slots - 1 : 0, y);
+        TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "Ln2Scale", 9), tv_pd_in(r, n, "Ln2Bias", 10), &y));
+    tv_pd_out(r, n, "Y", tv_run_program(r)->pir ? (int)n->n_output_slots - 1 : 0, y);
     return NULL;
 }
 
@@ -270,39 +271,39 @@ static const tv_err *feed_forward(tv_running *r, uint32_t x, uint32_t w1, uint32
         TV_TRY(tv_rule_fn(r, (tv_fn_call){.fn = TV_FN_SILU}, v[0], y));
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_MUL}, *y, v[1], y));
     } else {
-        TV_TRY(pd_activate(r, act.n ? act : TV_S("gelu"), *y, y));
+        TV_TRY(tv_pd_activate(r, act.n ? act : TV_S("gelu"), *y, y));
     }
     return project(r, *y, w2, b2, y);
 }
 
 PD_RULE(feedforward_layer)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), w1 = pd_in(r, n, "Linear1Weight", 3);
-    const uint32_t w2 = pd_in(r, n, "Linear2Weight", 5);
-    const bool pre = pd_attr_num(r, n, "pre_layer_norm", 0) != 0;
+    const uint32_t x = tv_pd_in(r, n, "X", 0), w1 = tv_pd_in(r, n, "Linear1Weight", 3);
+    const uint32_t w2 = tv_pd_in(r, n, "Linear2Weight", 5);
+    const bool pre = tv_pd_attr_num(r, n, "pre_layer_norm", 0) != 0;
     uint32_t y = x;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w1));
     TV_TRY(tv_run_need(r, w2));
     if (pre)
-        TV_TRY(layer_norm(r, y, pd_in(r, n, "Ln1Scale", 7), pd_in(r, n, "Ln1Bias", 8), &y));
-    TV_TRY(feed_forward(r, y, w1, pd_in(r, n, "Linear1Bias", 4), w2, pd_in(r, n, "Linear2Bias", 6),
-                        tv_node_string(n, "act_method"), &y));
+        TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "Ln1Scale", 7), tv_pd_in(r, n, "Ln1Bias", 8), &y));
+    TV_TRY(feed_forward(r, y, w1, tv_pd_in(r, n, "Linear1Bias", 4), w2,
+                        tv_pd_in(r, n, "Linear2Bias", 6), tv_node_string(n, "act_method"), &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, x, &y));
     if (!pre)
-        TV_TRY(layer_norm(r, y, pd_in(r, n, "Ln2Scale", 9), pd_in(r, n, "Ln2Bias", 10), &y));
-    pd_out(r, n, "Out", 0, y);
+        TV_TRY(layer_norm(r, y, tv_pd_in(r, n, "Ln2Scale", 9), tv_pd_in(r, n, "Ln2Bias", 10), &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
-static uint32_t nth(const pd_list *list, size_t i)
+static uint32_t nth(const tv_pd_list *list, size_t i)
 {
     return i < list->n ? list->v[i] : TV_NO_VALUE;
 }
 
 typedef struct layer_weights {
-    pd_list ln, ln_bias, qkv, qkv_bias, out, out_bias, ffn_ln, ffn_ln_bias, up, up_bias, down,
+    tv_pd_list ln, ln_bias, qkv, qkv_bias, out, out_bias, ffn_ln, ffn_ln_bias, up, up_bias, down,
         down_bias;
 } layer_weights;
 
@@ -335,15 +336,15 @@ static const tv_err *run_layer(tv_running *r, const tv_node *n, const layer_weig
 /* All decoder layers of a model in one operator. */
 PD_RULE(multi_transformer)
 {
-    uint32_t x = pd_in(r, n, "X", 0);
-    const pd_list cache = pd_in_list(r, n, "CacheKV", PD_NONE);
+    uint32_t x = tv_pd_in(r, n, "X", 0);
+    const tv_pd_list cache = tv_pd_in_list(r, n, "CacheKV", PD_NONE);
     const layer_weights w = {
-        pd_in_list(r, n, "LnScale", 1),     pd_in_list(r, n, "LnBias", 2),
-        pd_in_list(r, n, "QKVW", 3),        pd_in_list(r, n, "QKVBias", 4),
-        pd_in_list(r, n, "OutLinearW", 12), pd_in_list(r, n, "OutLinearBias", 13),
-        pd_in_list(r, n, "FFNLnScale", 14), pd_in_list(r, n, "FFNLnBias", 15),
-        pd_in_list(r, n, "FFN1Weight", 16), pd_in_list(r, n, "FFN1Bias", 17),
-        pd_in_list(r, n, "FFN2Weight", 18), pd_in_list(r, n, "FFN2Bias", 19),
+        tv_pd_in_list(r, n, "LnScale", 1),     tv_pd_in_list(r, n, "LnBias", 2),
+        tv_pd_in_list(r, n, "QKVW", 3),        tv_pd_in_list(r, n, "QKVBias", 4),
+        tv_pd_in_list(r, n, "OutLinearW", 12), tv_pd_in_list(r, n, "OutLinearBias", 13),
+        tv_pd_in_list(r, n, "FFNLnScale", 14), tv_pd_in_list(r, n, "FFNLnBias", 15),
+        tv_pd_in_list(r, n, "FFN1Weight", 16), tv_pd_in_list(r, n, "FFN1Bias", 17),
+        tv_pd_in_list(r, n, "FFN2Weight", 18), tv_pd_in_list(r, n, "FFN2Bias", 19),
     };
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -351,9 +352,9 @@ PD_RULE(multi_transformer)
         return tv_run_unknown(r, n);
     for (size_t i = 0; i < w.qkv.n; i++)
         TV_TRY(run_layer(r, n, &w, i, &x));
-    pd_out(r, n, "Out", 0, x);
+    tv_pd_out(r, n, "Out", 0, x);
     for (size_t i = 0; i < cache.n; i++)
-        pd_out_at(r, n, "CacheKVOut", PD_NONE, i, cache.v[i]);
+        tv_pd_out_at(r, n, "CacheKVOut", PD_NONE, i, cache.v[i]);
     return NULL;
 }
 
@@ -361,17 +362,18 @@ PD_RULE(multi_transformer)
 
 PD_RULE(groupnorm_act)
 {
-    const uint32_t x = pd_in(r, n, "x", 0), other = rule->arg ? pd_in(r, n, "y", 1) : TV_NO_VALUE;
+    const uint32_t x = tv_pd_in(r, n, "x", 0),
+                   other = rule->arg ? tv_pd_in(r, n, "y", 1) : TV_NO_VALUE;
     tv_norm_call call = {.kind = TV_NORM_GROUP};
     uint32_t y = x;
     TV_TRY(tv_run_need(r, x));
     if (other != TV_NO_VALUE)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, x, other, &y));
-    call.groups = (int64_t)fmax(pd_attr_num(r, n, "groups", 1), 1);
-    call.channels_last = pd_channels_last(r, n);
+    call.groups = (int64_t)fmax(tv_pd_attr_num(r, n, "groups", 1), 1);
+    call.channels_last = tv_pd_channels_last(r, n);
     TV_TRY(tv_rule_norm(r, &call, y, TV_NO_VALUE, TV_NO_VALUE, &y));
-    TV_TRY(pd_activate(r, tv_node_string(n, "activation"), y, &y));
-    pd_out(r, n, "out", 0, y);
+    TV_TRY(tv_pd_activate(r, tv_node_string(n, "activation"), y, &y));
+    tv_pd_out(r, n, "out", 0, y);
     return NULL;
 }
 

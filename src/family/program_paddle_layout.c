@@ -1,4 +1,4 @@
-/* Paddle's moves: reshape, transpose, slice, split, join, pad, repeat, look up, sort. */
+/* Paddle's moves: reshape, transpose, slice, split, join, pad, repeat. */
 #include "program_paddle.h"
 
 #include <math.h>
@@ -7,11 +7,11 @@
 
 /* The stated sizes, with what is not known taken from the program's own declaration of the output;
  * one number that stays open is what remains. */
-static bool wanted_shape(tv_running *r, const tv_node *n, const pd_ints *want, pd_ints *out)
+static bool wanted_shape(tv_running *r, const tv_node *n, const tv_pd_ints *want, tv_pd_ints *out)
 {
     tv_shape declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
-    const bool told = pd_declared(r, n, "Out", 0, 0, &declared, &dtype);
+    const bool told = tv_pd_declared(r, n, "Out", 0, 0, &declared, &dtype);
     size_t open = 0;
     *out = *want;
     if (!want->given || (told && want->n != declared.rank && !want->known))
@@ -29,7 +29,7 @@ static bool wanted_shape(tv_running *r, const tv_node *n, const pd_ints *want, p
 }
 
 /* With several open sizes: those that x has at the same place, then one that remains. */
-static void fill_open(const tv_shape *x, pd_ints *want)
+static void fill_open(const tv_shape *x, tv_pd_ints *want)
 {
     size_t open = 0;
     for (size_t i = 0; i < want->n; i++)
@@ -46,7 +46,8 @@ static void fill_open(const tv_shape *x, pd_ints *want)
         }
 }
 
-static const tv_err *reshape_to(tv_running *r, uint32_t x, pd_ints *want, bool guessed, uint32_t *y)
+static const tv_err *reshape_to(tv_running *r, uint32_t x, tv_pd_ints *want, bool guessed,
+                                uint32_t *y)
 {
     tv_shape shape = {0};
     if (want->n > TV_LIMIT_RANK)
@@ -56,59 +57,59 @@ static const tv_err *reshape_to(tv_running *r, uint32_t x, pd_ints *want, bool g
     shape.rank = (uint32_t)want->n;
     for (size_t i = 0; i < want->n; i++)
         shape.d[i] = want->v[i];
-    *y = pd_make_guess(r, tv_run_at(r, x)->dtype, &shape);
+    *y = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, &shape);
     tv_run_push(r, &(tv_step){.kind = TV_STEP_COPY, .guessed = true}, &x, 1, y, 1);
     return NULL;
 }
 
 PD_RULE(reshape)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints stated, want;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints stated, want;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){"shape", "Shape", "ShapeTensor", 1}, &stated);
+    tv_pd_read_ints(r, n, (tv_pd_where){"shape", "Shape", "ShapeTensor", 1}, &stated);
     const bool clear = wanted_shape(r, n, &stated, &want);
     if (!clear)
         fill_open(tv_run_shape(r, x), &want);
     TV_TRY(reshape_to(r, x, &want, !stated.known || !clear, &y));
     if (!clear)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(transpose)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints axes;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints axes;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){.attr = "axis|perm", .place = PD_NONE}, &axes);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "axis|perm", .place = PD_NONE}, &axes);
     TV_TRY(tv_rule_transpose(r, x, axes.v, axes.n, false, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(flatten)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_flatten(r, x, (int64_t)pd_attr_num(r, n, "start_axis", 1),
-                           (int64_t)pd_attr_num(r, n, "stop_axis", -1), &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_rule_flatten(r, x, (int64_t)tv_pd_attr_num(r, n, "start_axis", 1),
+                           (int64_t)tv_pd_attr_num(r, n, "stop_axis", -1), &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* To a matrix: axes before `axis` and from it on. */
 PD_RULE(flatten2)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const double axis = pd_attr_num(r, n, "axis", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const double axis = tv_pd_attr_num(r, n, "axis", 1);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -117,12 +118,12 @@ PD_RULE(flatten2)
     for (uint32_t i = 0; i < s->rank; i++)
         shape.d[(double)i >= axis] *= s->d[i];
     TV_TRY(tv_rule_view(r, x, &shape, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* Axes of size 1 that are named; those of another size stay (Paddle passes over them). */
-static size_t ones_of(const tv_shape *s, const pd_ints *axes, int64_t *out)
+static size_t ones_of(const tv_shape *s, const tv_pd_ints *axes, int64_t *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < axes->n && n < TV_LIMIT_RANK; i++) {
@@ -135,61 +136,61 @@ static size_t ones_of(const tv_shape *s, const pd_ints *axes, int64_t *out)
 
 PD_RULE(squeeze)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     int64_t ones[TV_LIMIT_RANK];
-    pd_ints axes;
+    tv_pd_ints axes;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){"axes|axis", "AxesTensor", "AxesTensorList", 1}, &axes);
+    tv_pd_read_ints(r, n, (tv_pd_where){"axes|axis", "AxesTensor", "AxesTensorList", 1}, &axes);
     const tv_shape *s = tv_run_shape(r, x);
     const size_t count = ones_of(s, &axes, ones);
     if (axes.n && !count)
         TV_TRY(tv_rule_view(r, x, s, &y));
     else
         TV_TRY(tv_rule_squeeze(r, x, ones, count, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(unsqueeze)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints axes;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints axes;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){"axes|axis", "AxesTensor", "AxesTensorList", 1}, &axes);
+    tv_pd_read_ints(r, n, (tv_pd_where){"axes|axis", "AxesTensor", "AxesTensorList", 1}, &axes);
     TV_TRY(tv_rule_unsqueeze(r, x, axes.v, axes.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* The same elements in the shape that the program declares. */
 PD_RULE(declared_view)
 {
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     tv_shape shape = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    const bool told = pd_declared(r, n, "Out", 0, 0, &shape, &dtype);
-    pd_ints want = {.n = told ? shape.rank : 0, .given = told, .known = true};
+    const bool told = tv_pd_declared(r, n, "Out", 0, 0, &shape, &dtype);
+    tv_pd_ints want = {.n = told ? shape.rank : 0, .given = told, .known = true};
     for (size_t i = 0; i < want.n; i++)
         want.v[i] = shape.d[i];
     if (!told)
         return tv_run_unknown(r, n);
     fill_open(tv_run_shape(r, x), &want);
     TV_TRY(reshape_to(r, x, &want, true, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* ---- slices ---- */
 
 typedef struct ranges {
-    pd_ints axes, starts, ends, strides;
+    tv_pd_ints axes, starts, ends, strides;
 } ranges;
 
 /* A bound that is not known takes the whole axis, or what the program declares. */
@@ -219,15 +220,16 @@ static bool fill_slices(const ranges *x, const tv_shape *s, tv_slice *out)
 
 static void read_ranges(tv_running *r, const tv_node *n, ranges *x)
 {
-    pd_read_ints(r, n, (pd_where){.attr = "axes", .place = PD_NONE}, &x->axes);
-    pd_read_ints(r, n, (pd_where){"starts", "StartsTensor", "StartsTensorList", 1}, &x->starts);
-    pd_read_ints(r, n, (pd_where){"ends", "EndsTensor", "EndsTensorList", 2}, &x->ends);
-    pd_read_ints(r, n, (pd_where){"strides|steps", "StridesTensor", "StridesTensorList", 3},
-                 &x->strides);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "axes", .place = PD_NONE}, &x->axes);
+    tv_pd_read_ints(r, n, (tv_pd_where){"starts", "StartsTensor", "StartsTensorList", 1},
+                    &x->starts);
+    tv_pd_read_ints(r, n, (tv_pd_where){"ends", "EndsTensor", "EndsTensorList", 2}, &x->ends);
+    tv_pd_read_ints(r, n, (tv_pd_where){"strides|steps", "StridesTensor", "StridesTensorList", 3},
+                    &x->strides);
 }
 
 /* Index axes vanish: one element of each, even where which one is not known. */
-static void keep_one(const pd_ints *drop, const tv_shape *s, tv_slice *v, size_t n)
+static void keep_one(const tv_pd_ints *drop, const tv_shape *s, tv_slice *v, size_t n)
 {
     for (size_t k = 0; k < drop->n; k++)
         for (size_t i = 0; i < n; i++) {
@@ -241,10 +243,10 @@ static void keep_one(const pd_ints *drop, const tv_shape *s, tv_slice *v, size_t
 
 PD_RULE(slice)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
     ranges *g = tv_new(tv_run_arena(r), ranges, 1);
     tv_slice v[TV_LIMIT_RANK];
-    pd_ints drop;
+    tv_pd_ints drop;
     int64_t ones[TV_LIMIT_RANK];
     uint32_t y = TV_NO_VALUE;
     (void)rule;
@@ -253,7 +255,7 @@ PD_RULE(slice)
     if (g->axes.n > TV_LIMIT_RANK)
         return tv_run_fail(r, "program.reshape-rank", N_("a tensor has too many dimensions"));
     const bool known = fill_slices(g, tv_run_shape(r, x), v);
-    pd_read_ints(r, n, (pd_where){.attr = "decrease_axis", .place = PD_NONE}, &drop);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "decrease_axis", .place = PD_NONE}, &drop);
     if (!known)
         keep_one(&drop, tv_run_shape(r, x), v, g->axes.n);
     TV_TRY(tv_rule_slice(r, v, g->axes.n, false, x, &y));
@@ -262,32 +264,32 @@ PD_RULE(slice)
     const size_t count = ones_of(tv_run_shape(r, y), &drop, ones);
     if (count)
         TV_TRY(tv_rule_squeeze(r, y, ones, count, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* Writes into a part of its operand: the shape stays. */
 PD_RULE(set_value)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(crop)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints shape, offsets;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints shape, offsets;
     tv_slice v[TV_LIMIT_RANK];
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){"shape", "Shape", "ShapeTensor", 1}, &shape);
-    pd_read_ints(r, n, (pd_where){"offsets", "Offsets", "OffsetsTensor", 2}, &offsets);
+    tv_pd_read_ints(r, n, (tv_pd_where){"shape", "Shape", "ShapeTensor", 1}, &shape);
+    tv_pd_read_ints(r, n, (tv_pd_where){"offsets", "Offsets", "OffsetsTensor", 2}, &offsets);
     const tv_shape *s = tv_run_shape(r, x);
     for (uint32_t i = 0; i < s->rank; i++) {
         const bool given = i < offsets.n && offsets.v[i] != PD_OPEN;
@@ -296,7 +298,7 @@ PD_RULE(crop)
         v[i] = (tv_slice){.axis = i, .start = from, .end = open ? s->d[i] : from + shape.v[i]};
     }
     TV_TRY(tv_rule_slice(r, v, s->rank, false, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -304,32 +306,32 @@ PD_RULE(crop)
 
 PD_RULE(concat)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     const double axis =
-        pd_read_num(r, n, (pd_where){.attr = "axis", .tensor = "AxisTensor", .place = 1}, 0);
+        tv_pd_read_num(r, n, (tv_pd_where){.attr = "axis", .tensor = "AxisTensor", .place = 1}, 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
     TV_TRY(tv_rule_concat(r, (int64_t)axis, x.v, x.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(stack)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
-    TV_TRY(tv_rule_stack(r, (int64_t)pd_attr_num(r, n, "axis", 0), x.v, x.n, &y));
-    pd_out(r, n, "Y", 0, y);
+    TV_TRY(tv_rule_stack(r, (int64_t)tv_pd_attr_num(r, n, "axis", 0), x.v, x.n, &y));
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
 /* Sizes along the axis for so many outputs: stated (one -1: what remains), or equal. */
-static void part_sizes(const pd_ints *sections, int64_t size, int64_t *parts, size_t n)
+static void part_sizes(const tv_pd_ints *sections, int64_t size, int64_t *parts, size_t n)
 {
     int64_t rest = size;
     size_t open = 0;
@@ -344,10 +346,10 @@ static void part_sizes(const pd_ints *sections, int64_t size, int64_t *parts, si
 }
 
 static const tv_err *split_axis(tv_running *r, const tv_node *n, int64_t axis,
-                                const pd_ints *sections)
+                                const tv_pd_ints *sections)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const size_t count = pd_out_count(r, n, "Out", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const size_t count = tv_pd_out_count(r, n, "Out", 0);
     uint32_t at = 0;
     TV_TRY(tv_run_need(r, x));
     if (!tv_shape_axis(axis, tv_run_shape(r, x)->rank, &at) || count == 0)
@@ -357,35 +359,35 @@ static const tv_err *split_axis(tv_running *r, const tv_node *n, int64_t axis,
     part_sizes(sections, tv_run_shape(r, x)->d[at], parts, count);
     TV_TRY(tv_rule_split(r, axis, parts, count, false, x, y));
     for (size_t i = 0; i < count; i++)
-        pd_out_at(r, n, "Out", 0, i, y[i]);
+        tv_pd_out_at(r, n, "Out", 0, i, y[i]);
     return NULL;
 }
 
 PD_RULE(split)
 {
-    pd_ints sections;
+    tv_pd_ints sections;
     const bool equal = tv_str_is(n->op, "split_with_num");
-    const pd_where axis = {.attr = "axis", .tensor = "AxisTensor", .place = equal ? 1 : 2};
+    const tv_pd_where axis = {.attr = "axis", .tensor = "AxisTensor", .place = equal ? 1 : 2};
     (void)rule;
-    pd_read_ints(
+    tv_pd_read_ints(
         r, n,
-        (pd_where){equal ? NULL : "sections", NULL, "SectionsTensorList", equal ? PD_NONE : 1},
+        (tv_pd_where){equal ? NULL : "sections", NULL, "SectionsTensorList", equal ? PD_NONE : 1},
         &sections);
-    return split_axis(r, n, (int64_t)pd_read_num(r, n, axis, 0), &sections);
+    return split_axis(r, n, (int64_t)tv_pd_read_num(r, n, axis, 0), &sections);
 }
 
 /* unstack and unbind: the axis vanishes. */
 PD_RULE(unbind)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     const char *out = tv_str_is(n->op, "unstack") ? "Y" : "Out";
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "axis", 0);
+    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    for (size_t i = 0; i < pd_out_count(r, n, out, 0); i++) {
+    for (size_t i = 0; i < tv_pd_out_count(r, n, out, 0); i++) {
         uint32_t y = TV_NO_VALUE;
         TV_TRY(tv_rule_select(r, axis, (int64_t)i, true, x, &y));
-        pd_out_at(r, n, out, 0, i, y);
+        tv_pd_out_at(r, n, out, 0, i, y);
     }
     return NULL;
 }
@@ -394,33 +396,33 @@ PD_RULE(unbind)
 
 PD_RULE(tile)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints times;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints times;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n,
-                 (pd_where){"repeat_times|expand_times", "RepeatTimes", "repeat_times_tensor", 1},
-                 &times);
+    tv_pd_read_ints(
+        r, n, (tv_pd_where){"repeat_times|expand_times", "RepeatTimes", "repeat_times_tensor", 1},
+        &times);
     for (size_t i = 0; i < times.n; i++)
         times.v[i] = times.v[i] == PD_OPEN ? 1 : times.v[i];
     TV_TRY(tv_rule_tile(r, times.v, times.n, x, &y));
     if (!times.known)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(expand)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints stated, want;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints stated, want;
     uint32_t y = TV_NO_VALUE;
     /* The first form repeats. */
     if (tv_node_attr(n, "expand_times"))
         return tile(r, n, rule);
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){"shape", "Shape", "expand_shapes_tensor", 1}, &stated);
+    tv_pd_read_ints(r, n, (tv_pd_where){"shape", "Shape", "expand_shapes_tensor", 1}, &stated);
     if (stated.given && stated.known)
         want = stated;
     else
@@ -428,34 +430,34 @@ PD_RULE(expand)
     TV_TRY(tv_rule_expand(r, x, want.v, want.n, false, &y));
     if (!stated.known)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(expand_as)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     static const char *const slots[] = {"Y", "target_tensor"};
     uint32_t like = TV_NO_VALUE, y = TV_NO_VALUE;
-    pd_ints shape;
+    tv_pd_ints shape;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     for (size_t i = 0; i < 2; i++)
-        like = like == TV_NO_VALUE ? pd_in(r, n, slots[i], 1) : like;
-    pd_read_ints(r, n, (pd_where){.attr = "target_shape", .place = PD_NONE}, &shape);
+        like = like == TV_NO_VALUE ? tv_pd_in(r, n, slots[i], 1) : like;
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "target_shape", .place = PD_NONE}, &shape);
     const tv_shape *s = like == TV_NO_VALUE ? NULL : tv_run_shape(r, like);
     for (uint32_t i = 0; s && i < s->rank; i++)
         shape.v[i] = s->d[i];
     TV_TRY(tv_rule_expand(r, x, shape.v, s ? s->rank : shape.n, false, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(repeat_interleave)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const double times = pd_attr_num(r, n, "Repeats|repeats", 0);
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "dim|axis", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const double times = tv_pd_attr_num(r, n, "Repeats|repeats", 0);
+    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "dim|axis", 0);
     uint32_t at = 0, y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -466,14 +468,14 @@ PD_RULE(repeat_interleave)
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &s, &x, 1, &y));
     if (times <= 0)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* All operands broadcast against each other. */
 PD_RULE(broadcast_tensors)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     tv_shape s = {0};
     (void)rule;
     for (size_t i = 0; i < x.n; i++)
@@ -482,14 +484,14 @@ PD_RULE(broadcast_tensors)
     for (size_t i = 0; i < x.n; i++) {
         uint32_t y = TV_NO_VALUE;
         TV_TRY(tv_rule_expand(r, x.v[i], s.d, s.rank, false, &y));
-        pd_out_at(r, n, "Out", 0, i, y);
+        tv_pd_out_at(r, n, "Out", 0, i, y);
     }
     return NULL;
 }
 
 PD_RULE(meshgrid)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     tv_shape s = {0};
     (void)rule;
     for (size_t i = 0; i < x.n; i++)
@@ -502,7 +504,7 @@ PD_RULE(meshgrid)
             one.d[k] = k == i ? s.d[k] : 1;
         TV_TRY(tv_rule_view(r, x.v[i], &one, &y));
         TV_TRY(tv_rule_expand(r, y, s.d, s.rank, false, &y));
-        pd_out_at(r, n, "Out", 0, i, y);
+        tv_pd_out_at(r, n, "Out", 0, i, y);
     }
     return NULL;
 }
@@ -515,7 +517,7 @@ typedef struct pads {
 
 /* Image pads: pad2d counts top, bottom, left, right; pad3d left, right, top, bottom, front, back,
  * that is the innermost axis first. */
-static void image_pads(const pd_ints *v, bool inner_first, bool last, uint32_t rank, pads *p)
+static void image_pads(const tv_pd_ints *v, bool inner_first, bool last, uint32_t rank, pads *p)
 {
     const uint32_t first = last ? 1 : 2, axes = rank > 2 ? rank - 2 : 0;
     for (uint32_t i = 0; i < axes && 2 * i + 1 < v->n; i++) {
@@ -527,37 +529,37 @@ static void image_pads(const pd_ints *v, bool inner_first, bool last, uint32_t r
 
 PD_RULE(pad_image)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints v;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints v;
     pads p = {0};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){"paddings", "Paddings", NULL, 1}, &v);
+    tv_pd_read_ints(r, n, (tv_pd_where){"paddings", "Paddings", NULL, 1}, &v);
     const uint32_t rank = tv_run_shape(r, x)->rank;
-    image_pads(&v, rule->arg != 0, pd_channels_last(r, n), rank, &p);
+    image_pads(&v, rule->arg != 0, tv_pd_channels_last(r, n), rank, &p);
     TV_TRY(tv_rule_pad(r, p.before, p.after, rank, x, &y));
     if (!v.known)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(pad)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints v;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints v;
     pads p = {0};
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){.attr = "paddings", .place = PD_NONE}, &v);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "paddings", .place = PD_NONE}, &v);
     const uint32_t rank = tv_run_shape(r, x)->rank;
     for (uint32_t i = 0; i < rank && 2 * i + 1 < v.n; i++) {
         p.before[i] = v.v[2 * i];
         p.after[i] = v.v[2 * i + 1];
     }
     TV_TRY(tv_rule_pad(r, p.before, p.after, rank, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -565,19 +567,19 @@ PD_RULE(pad)
 
 PD_RULE(same_shape)
 {
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x), &x, 1, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* No work at all on the GPU: the same tensor under another name. */
 PD_RULE(same)
 {
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     uint32_t y = TV_NO_VALUE;
@@ -586,18 +588,18 @@ PD_RULE(same)
         tv_run_set_data(r, y, tv_run_data(r, x));
     if (tv_run_at(r, x)->list)
         y = x;
-    pd_out(r, n, "Out", 0, y);
-    pd_out(r, n, "out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "out", 0, y);
     return NULL;
 }
 
 /* arg 1: channels to space, -1: space to channels. */
 PD_RULE(shuffle_space)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     const int64_t k =
-        (int64_t)fmax(pd_attr_num(r, n, "upscale_factor|downscale_factor|blocksize", 2), 1);
-    const bool last = pd_channels_last(r, n);
+        (int64_t)fmax(tv_pd_attr_num(r, n, "upscale_factor|downscale_factor|blocksize", 2), 1);
+    const bool last = tv_pd_channels_last(r, n);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
@@ -608,11 +610,11 @@ PD_RULE(shuffle_space)
     s.d[h] = rule->arg > 0 ? s.d[h] * k : s.d[h] / k;
     s.d[h + 1] = rule->arg > 0 ? s.d[h + 1] * k : s.d[h + 1] / k;
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &s, &x, 1, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
-static int64_t pair_at(const pd_ints *v, size_t i, int64_t fallback)
+static int64_t pair_at(const tv_pd_ints *v, size_t i, int64_t fallback)
 {
     return v->n == 0 ? fallback : v->v[i < v->n ? i : v->n - 1];
 }
@@ -620,18 +622,18 @@ static int64_t pair_at(const pd_ints *v, size_t i, int64_t fallback)
 /* im2col: [n, c·kh·kw, windows]. */
 PD_RULE(unfold)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints k, stride, pad, dilation;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints k, stride, pad, dilation;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_shape *s = tv_run_shape(r, x);
     if (s->rank != 4)
         return tv_run_fail(r, "program.rank-4", N_("an image of four axes is expected"));
-    pd_read_ints(r, n, (pd_where){.attr = "kernel_sizes", .place = PD_NONE}, &k);
-    pd_read_ints(r, n, (pd_where){.attr = "strides", .place = PD_NONE}, &stride);
-    pd_read_ints(r, n, (pd_where){.attr = "paddings", .place = PD_NONE}, &pad);
-    pd_read_ints(r, n, (pd_where){.attr = "dilations", .place = PD_NONE}, &dilation);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "kernel_sizes", .place = PD_NONE}, &k);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "strides", .place = PD_NONE}, &stride);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "paddings", .place = PD_NONE}, &pad);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "dilations", .place = PD_NONE}, &dilation);
     tv_shape out = {.rank = 3, .d = {s->d[0], s->d[1], 1}};
     for (uint32_t i = 0; i < 2; i++) {
         tv_window w = {.axes = 1,
@@ -644,27 +646,27 @@ PD_RULE(unfold)
         out.d[2] *= tv_shape_slide(&w, 0, s->d[2 + i]);
     }
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &out, &x, 1, &y));
-    pd_out(r, n, "Y", 0, y);
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
 PD_RULE(fold)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints size, k;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints size, k;
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_shape *s = tv_run_shape(r, x);
-    pd_read_ints(r, n, (pd_where){.attr = "output_sizes", .place = PD_NONE}, &size);
-    pd_read_ints(r, n, (pd_where){.attr = "kernel_sizes", .place = PD_NONE}, &k);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "output_sizes", .place = PD_NONE}, &size);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "kernel_sizes", .place = PD_NONE}, &k);
     const int64_t area = pair_at(&k, 0, 1) * pair_at(&k, 1, 1);
     if (s->rank != 3 || area < 1)
         return tv_run_fail(r, "program.fold", N_("folding needs three axes"));
     const tv_shape out = {
         .rank = 4, .d = {s->d[0], s->d[1] / area, pair_at(&size, 0, 1), pair_at(&size, 1, 1)}};
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &out, &x, 1, &y));
-    pd_out(r, n, "Y", 0, y);
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
@@ -672,7 +674,7 @@ PD_RULE(fold)
  * where it is open. */
 PD_RULE(declared_copy)
 {
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     static const char *const outputs[] = {"Out", "Y", "out", "Output"};
     tv_shape s = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
@@ -681,7 +683,7 @@ PD_RULE(declared_copy)
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     for (size_t i = 0; i < 4 && !told; i++)
-        told = pd_declared(r, n, outputs[i], 0, 0, &s, &dtype);
+        told = tv_pd_declared(r, n, outputs[i], 0, 0, &s, &dtype);
     if (!told)
         return tv_run_unknown(r, n);
     bool open = false;
@@ -694,197 +696,9 @@ PD_RULE(declared_copy)
     y = tv_run_make(r, dtype ? dtype : tv_run_at(r, x)->dtype, &s);
     if (open)
         tv_run_guess(r, y);
-    TV_TRY(pd_route(r, n, &y, 1));
+    TV_TRY(tv_pd_route(r, n, &y, 1));
     for (size_t i = 0; i < 4; i++)
-        pd_out(r, n, outputs[i], 0, y);
-    return NULL;
-}
-
-PD_RULE(one_hot)
-{
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const pd_where depth = {.attr = "depth|num_classes", .tensor = "depth_tensor", .place = 1};
-    uint32_t y = TV_NO_VALUE;
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    tv_shape s = *tv_run_shape(r, x);
-    /* The first form replaces a last axis of size 1. */
-    if (tv_str_is(n->op, "one_hot") && !tv_run_program(r)->pir && s.rank && s.d[s.rank - 1] == 1)
-        s.rank--;
-    if (!tv_shape_push(&s, (int64_t)fmax(pd_read_num(r, n, depth, 1), 1)))
-        return tv_run_fail(r, "program.reshape-rank", N_("a tensor has too many dimensions"));
-    TV_TRY(tv_rule_copy(r, pd_attr_dtype(n, "dtype", TV_F32), &s, &x, 1, &y));
-    pd_out(r, n, "Out", 0, y);
-    return NULL;
-}
-
-/* ---- look-ups ---- */
-
-PD_RULE(gather)
-{
-    const uint32_t x = pd_in(r, n, "X", 0), ids = pd_in(r, n, "Index", 1);
-    const pd_where where = {
-        .attr = "axis|dim", .tensor = "Axis", .place = tv_str_is(n->op, "gather") ? 2 : PD_NONE};
-    const double axis = pd_read_num(r, n, where, 0);
-    uint32_t flat = ids, y = TV_NO_VALUE;
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_run_need(r, ids));
-    const tv_shape *s = tv_run_shape(r, ids);
-    if (s->rank == 2 && s->d[1] == 1)
-        TV_TRY(tv_rule_view(r, ids, &(tv_shape){.rank = 1, .d = {s->d[0]}}, &flat));
-    TV_TRY(tv_rule_gather(r, (int64_t)axis, x, flat, &y));
-    pd_out(r, n, "Out", 0, y);
-    return NULL;
-}
-
-/* The last axis of the index addresses the first axes of x. */
-PD_RULE(gather_nd)
-{
-    const uint32_t x = pd_in(r, n, "X", 0), ids = pd_in(r, n, "Index", 1);
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_run_need(r, ids));
-    const tv_shape *xs = tv_run_shape(r, x), *is = tv_run_shape(r, ids);
-    const int64_t deep = is->rank ? is->d[is->rank - 1] : 0;
-    tv_shape s = {0};
-    bool fits = is->rank > 0 && deep <= (int64_t)xs->rank;
-    for (uint32_t i = 0; fits && i + 1 < is->rank; i++)
-        fits = tv_shape_push(&s, is->d[i]);
-    for (uint32_t i = (uint32_t)deep; fits && i < xs->rank; i++)
-        fits = tv_shape_push(&s, xs->d[i]);
-    if (!fits)
-        return tv_run_fail(r, "program.gather-nd",
-                           N_("the index addresses more axes than there are"));
-    const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
-    return NULL;
-}
-
-/* One element of x per element of the index. */
-PD_RULE(like_index)
-{
-    const bool search = tv_str_is(n->op, "searchsorted");
-    const uint32_t x = search ? pd_in(r, n, "SortedSequence", 0) : pd_main(r, n);
-    const uint32_t ids = pd_in(r, n, search ? "Values" : "Index", 1);
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_run_need(r, ids));
-    const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, ids));
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Result", 0, y);
-    pd_out(r, n, "Out", 0, y);
-    return NULL;
-}
-
-/* x with some elements replaced: scatter and its kin. */
-PD_RULE(like_first)
-{
-    static const char *const outputs[] = {"Out", "Result", "Output"};
-    const uint32_t x = pd_main(r, n);
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
-    TV_TRY(pd_route(r, n, &y, 1));
-    for (size_t i = 0; i < 3; i++)
-        pd_out(r, n, outputs[i], 0, y);
-    return NULL;
-}
-
-PD_RULE(masked_fill)
-{
-    const uint32_t x = pd_in(r, n, "X", 0), mask = pd_in(r, n, "Mask", 1);
-    uint32_t y = TV_NO_VALUE;
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_run_need(r, mask));
-    const uint32_t value = pd_in(r, n, "Value", 2);
-    TV_TRY(tv_rule_where(r, mask, value == TV_NO_VALUE ? x : value, x, &y));
-    pd_out(r, n, "Out", 0, y);
-    return NULL;
-}
-
-/* Elements that hold: as many as there are, for lack of better. */
-PD_RULE(nonzero)
-{
-    static const char *const outputs[] = {"Out", "Y"};
-    const uint32_t x = pd_main(r, n);
-    TV_TRY(tv_run_need(r, x));
-    const tv_shape *xs = tv_run_shape(r, x);
-    tv_shape s = {.rank = 1, .d = {tv_shape_count(xs)}};
-    if (rule->arg)
-        s = (tv_shape){.rank = 2, .d = {s.d[0], (int64_t)xs->rank}};
-    const uint32_t y = pd_make_guess(r, rule->arg ? TV_I64 : tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    for (size_t i = 0; i < 2; i++)
-        pd_out(r, n, outputs[i], 0, y);
-    return NULL;
-}
-
-PD_RULE(unique)
-{
-    static const char *const counts[] = {"Index", "Indices", "Counts", "Count"};
-    const uint32_t x = pd_in(r, n, "X", 0);
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    const tv_shape s = {.rank = 1, .d = {tv_shape_count(tv_run_shape(r, x))}};
-    const uint32_t y = pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
-    const uint32_t i64 = pd_make_guess(r, TV_I64, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
-    for (size_t i = 0; i < 4; i++)
-        pd_out(r, n, counts[i], (int)i < 3 ? (int)i + 1 : PD_NONE, i64);
-    return NULL;
-}
-
-PD_RULE(top_k)
-{
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const double k = pd_read_num(r, n, (pd_where){.attr = "k", .tensor = "K", .place = 1}, 1);
-    uint32_t at = 0;
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    tv_shape s = *tv_run_shape(r, x);
-    if (!tv_shape_axis((int64_t)pd_attr_num(r, n, "axis", -1), s.rank, &at))
-        return tv_run_fail(r, "program.axis", N_("an axis is out of range"));
-    s.d[at] = (int64_t)k < s.d[at] || s.d[at] == 0 ? (int64_t)k : s.d[at];
-    const uint32_t y[2] = {tv_run_make(r, tv_run_at(r, x)->dtype, &s), tv_run_make(r, TV_I64, &s)};
-    TV_TRY(pd_route(r, n, y, 2));
-    pd_out(r, n, "Out", 0, y[0]);
-    pd_out(r, n, "Indices", 1, y[1]);
-    return NULL;
-}
-
-/* Values and their places, of x's shape: argsort. */
-PD_RULE(sort)
-{
-    const uint32_t x = pd_in(r, n, "X", 0);
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    const uint32_t y[2] = {tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x)),
-                           tv_run_make(r, TV_I64, tv_run_shape(r, x))};
-    TV_TRY(pd_route(r, n, y, 2));
-    pd_out(r, n, "Out", 0, y[0]);
-    pd_out(r, n, "Indices", 1, y[1]);
-    return NULL;
-}
-
-/* kthvalue, mode, median: one element of an axis, with its place. */
-PD_RULE(one_of_axis)
-{
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const bool keep = pd_attr_num(r, n, "keepdim", 0) != 0;
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "axis", -1);
-    tv_shape s = {0};
-    (void)rule;
-    TV_TRY(tv_run_need(r, x));
-    if (!tv_shape_reduce(tv_run_shape(r, x), &axis, 1, keep, &s))
-        return tv_run_fail(r, "program.axis", N_("an axis is out of range"));
-    const uint32_t y[2] = {tv_run_make(r, tv_run_at(r, x)->dtype, &s), tv_run_make(r, TV_I64, &s)};
-    TV_TRY(pd_route(r, n, y, 2));
-    pd_out(r, n, "Out", 0, y[0]);
-    pd_out(r, n, "Indices", 1, y[1]);
+        tv_pd_out(r, n, outputs[i], 0, y);
     return NULL;
 }
 
@@ -971,38 +785,6 @@ static const tv_rule rules[] = {
     {"fft_r2c", declared_copy, 0},
     {"fft_c2r", declared_copy, 0},
     {"fft_c2c", declared_copy, 0},
-    {"one_hot", one_hot, 0},
-    {"one_hot_v2", one_hot, 0},
-    {"gather", gather, 0},
-    {"index_select", gather, 0},
-    {"gather_nd", gather_nd, 0},
-    {"take_along_axis", like_index, 0},
-    {"index_sample", like_index, 0},
-    {"searchsorted", like_index, 0},
-    {"bucketize", like_first, 0},
-    {"put_along_axis", like_first, 0},
-    {"scatter", like_first, 0},
-    {"scatter_nd_add", like_first, 0},
-    {"index_add", like_first, 0},
-    {"index_put", like_first, 0},
-    {"index_fill", like_first, 0},
-    {"fill_diagonal", like_first, 0},
-    {"fill_diagonal_tensor", like_first, 0},
-    {"gather_tree", like_first, 0},
-    {"shard_index", like_first, 0},
-    {"masked_fill", masked_fill, 0},
-    {"masked_select", nonzero, 0},
-    {"where_index", nonzero, 1},
-    {"nonzero", nonzero, 1},
-    {"unique", unique, 0},
-    {"unique_consecutive", unique, 0},
-    {"unique_with_counts", unique, 0},
-    {"top_k", top_k, 0},
-    {"top_k_v2", top_k, 0},
-    {"topk", top_k, 0},
-    {"argsort", sort, 0},
-    {"kthvalue", one_of_axis, 0},
-    {"mode", one_of_axis, 0},
 };
 
 const tv_rule_table tv_rules_paddle_layout = {TV_DIALECT_PADDLE, "", rules,

@@ -5,7 +5,7 @@
 
 /* ---- filled tensors ---- */
 
-static bool shape_of(const pd_ints *v, tv_shape *s)
+static bool shape_of(const tv_pd_ints *v, tv_shape *s)
 {
     s->rank = 0;
     if (v->n > TV_LIMIT_RANK)
@@ -18,12 +18,12 @@ static bool shape_of(const pd_ints *v, tv_shape *s)
 /* Sizes that are not known come from the declaration, else they are 1. */
 static bool stated_shape(tv_running *r, const tv_node *n, int place, tv_shape *s)
 {
-    pd_ints v;
+    tv_pd_ints v;
     tv_shape declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
-    pd_read_ints(r, n, (pd_where){"shape", "ShapeTensor", "ShapeTensorList", place}, &v);
+    tv_pd_read_ints(r, n, (tv_pd_where){"shape", "ShapeTensor", "ShapeTensorList", place}, &v);
     bool known = shape_of(&v, s);
-    const bool told = pd_declared(r, n, "Out", 0, 0, &declared, &dtype);
+    const bool told = tv_pd_declared(r, n, "Out", 0, 0, &declared, &dtype);
     if (!v.given && told)
         *s = declared;
     for (uint32_t i = 0; i < s->rank; i++) {
@@ -42,7 +42,7 @@ static void put_full(tv_running *r, const tv_node *n, tv_dtype dtype, const tv_s
     const uint32_t y = tv_rule_full(r, dtype, s, number);
     if (!known)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
 }
 
 PD_RULE(full)
@@ -50,41 +50,43 @@ PD_RULE(full)
     tv_shape s = {0};
     const bool tensor = tv_str_is(n->op, "full_with_tensor");
     const bool known = stated_shape(r, n, tensor ? 1 : tv_str_is(n->op, "full_") ? PD_NONE : 0, &s);
-    const pd_where where = {"str_value|value", "ValueTensor", NULL, tensor ? 0 : PD_NONE};
-    double v = tensor ? pd_read_num(r, n, where, 0) : pd_attr_num(r, n, "str_value", (double)NAN);
+    const tv_pd_where where = {"str_value|value", "ValueTensor", NULL, tensor ? 0 : PD_NONE};
+    double v =
+        tensor ? tv_pd_read_num(r, n, where, 0) : tv_pd_attr_num(r, n, "str_value", (double)NAN);
     (void)rule;
     if (isnan(v))
-        v = pd_read_num(r, n, where, 0);
-    put_full(r, n, pd_attr_dtype(n, "dtype", TV_F32), &s, v, known);
+        v = tv_pd_read_num(r, n, where, 0);
+    put_full(r, n, tv_pd_attr_dtype(n, "dtype", TV_F32), &s, v, known);
     return NULL;
 }
 
 /* The shape of another tensor, with one axis (the batch) taken over where it says so. */
 PD_RULE(full_like)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const double v = pd_read_num(r, n, (pd_where){.attr = "value", .place = 1}, 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const double v = tv_pd_read_num(r, n, (tv_pd_where){.attr = "value", .place = 1}, 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    put_full(r, n, pd_attr_dtype(n, "dtype", tv_run_at(r, x)->dtype), tv_run_shape(r, x), v,
+    put_full(r, n, tv_pd_attr_dtype(n, "dtype", tv_run_at(r, x)->dtype), tv_run_shape(r, x), v,
              !tv_run_at(r, x)->guessed);
     return NULL;
 }
 
 PD_RULE(batch_size_like)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
-    const uint32_t from = (uint32_t)pd_attr_num(r, n, "input_dim_idx", 0);
-    const uint32_t to = (uint32_t)pd_attr_num(r, n, "output_dim_idx", 0);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
+    const uint32_t from = (uint32_t)tv_pd_attr_num(r, n, "input_dim_idx", 0);
+    const uint32_t to = (uint32_t)tv_pd_attr_num(r, n, "output_dim_idx", 0);
     tv_shape s = {0};
-    pd_ints v;
+    tv_pd_ints v;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){.attr = "shape", .place = PD_NONE}, &v);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "shape", .place = PD_NONE}, &v);
     (void)shape_of(&v, &s);
     if (to < s.rank && from < tv_run_shape(r, x)->rank)
         s.d[to] = tv_run_shape(r, x)->d[from];
-    put_full(r, n, pd_attr_dtype(n, "dtype", TV_F32), &s, pd_attr_num(r, n, "value", 0), true);
+    put_full(r, n, tv_pd_attr_dtype(n, "dtype", TV_F32), &s, tv_pd_attr_num(r, n, "value", 0),
+             true);
     return NULL;
 }
 
@@ -93,7 +95,7 @@ PD_RULE(assign_value)
 {
     static const char *const lists[] = {"values",       "value",        "fp32_values",
                                         "int32_values", "int64_values", "bool_values"};
-    const tv_dtype dtype = pd_attr_dtype(n, "dtype", TV_I64);
+    const tv_dtype dtype = tv_pd_attr_dtype(n, "dtype", TV_I64);
     const tv_attr *a = NULL;
     tv_shape s = {.rank = 1};
     (void)rule;
@@ -113,7 +115,7 @@ PD_RULE(assign_value)
     if (kept)
         tv_run_set_data(r, y, v);
     tv_run_constant(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -123,39 +125,39 @@ PD_RULE(random)
     tv_shape s = {0};
     const bool known = stated_shape(r, n, 0, &s);
     (void)rule;
-    const uint32_t y = tv_run_make(r, pd_attr_dtype(n, "dtype", TV_F32), &s);
+    const uint32_t y = tv_run_make(r, tv_pd_attr_dtype(n, "dtype", TV_F32), &s);
     if (!known)
         tv_run_guess(r, y);
     tv_run_push(r, &(tv_step){.kind = TV_STEP_COPY}, NULL, 0, &y, 1);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* A random number per element of the operand: bernoulli, poisson, multinomial's draws. */
 PD_RULE(random_like)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_copy(r, pd_attr_dtype(n, "dtype", tv_run_at(r, x)->dtype), tv_run_shape(r, x),
+    TV_TRY(tv_rule_copy(r, tv_pd_attr_dtype(n, "dtype", tv_run_at(r, x)->dtype), tv_run_shape(r, x),
                         &x, 1, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(multinomial)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const double draws = pd_read_num(r, n, (pd_where){.attr = "num_samples", .place = 1}, 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const double draws = tv_pd_read_num(r, n, (tv_pd_where){.attr = "num_samples", .place = 1}, 1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
     if (s.rank)
         s.d[s.rank - 1] = (int64_t)draws;
     const uint32_t y = tv_run_make(r, TV_I64, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -163,49 +165,51 @@ PD_RULE(multinomial)
 
 PD_RULE(range)
 {
-    const double start = pd_read_num(r, n, (pd_where){"start", "Start", NULL, 0}, 0);
-    const double end = pd_read_num(r, n, (pd_where){"end", "End", NULL, 1}, (double)NAN);
-    const double step = pd_read_num(r, n, (pd_where){"step", "Step", NULL, 2}, 1);
-    const uint32_t first = pd_in(r, n, "Start", 0);
+    const double start = tv_pd_read_num(r, n, (tv_pd_where){"start", "Start", NULL, 0}, 0);
+    const double end = tv_pd_read_num(r, n, (tv_pd_where){"end", "End", NULL, 1}, (double)NAN);
+    const double step = tv_pd_read_num(r, n, (tv_pd_where){"step", "Step", NULL, 2}, 1);
+    const uint32_t first = tv_pd_in(r, n, "Start", 0);
     tv_dtype dtype =
-        pd_attr_dtype(n, "dtype", first == TV_NO_VALUE ? TV_I64 : tv_run_at(r, first)->dtype);
+        tv_pd_attr_dtype(n, "dtype", first == TV_NO_VALUE ? TV_I64 : tv_run_at(r, first)->dtype);
     tv_shape declared = {0};
     tv_dtype told = TV_DTYPE_UNKNOWN;
     (void)rule;
     double count = step == 0 ? 0 : ceil((end - start) / step);
     const bool known = isfinite(count);
     if (!known) {
-        const bool stated = pd_declared(r, n, "Out", 0, 0, &declared, &told) && declared.rank == 1;
+        const bool stated =
+            tv_pd_declared(r, n, "Out", 0, 0, &declared, &told) && declared.rank == 1;
         count = stated && declared.d[0] >= 0 ? (double)declared.d[0] : 1;
     }
     const uint32_t y = tv_rule_range(r, dtype, start, step, fmax(count, 0));
     if (!known)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(linspace)
 {
-    const double start = pd_read_num(r, n, (pd_where){NULL, "Start", NULL, 0}, 0);
-    const double stop = pd_read_num(r, n, (pd_where){NULL, "Stop", NULL, 1}, 1);
-    const double count = fmax(pd_read_num(r, n, (pd_where){NULL, "Num", NULL, 2}, 1), 0);
+    const double start = tv_pd_read_num(r, n, (tv_pd_where){NULL, "Start", NULL, 0}, 0);
+    const double stop = tv_pd_read_num(r, n, (tv_pd_where){NULL, "Stop", NULL, 1}, 1);
+    const double count = fmax(tv_pd_read_num(r, n, (tv_pd_where){NULL, "Num", NULL, 2}, 1), 0);
     (void)rule;
-    const uint32_t y = tv_rule_range(r, pd_attr_dtype(n, "dtype", TV_F32), start,
+    const uint32_t y = tv_rule_range(r, tv_pd_attr_dtype(n, "dtype", TV_F32), start,
                                      count > 1 ? (stop - start) / (count - 1) : 0, count);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(eye)
 {
-    const double rows = pd_read_num(r, n, (pd_where){.attr = "num_rows", .place = 0}, 1);
-    const double columns = pd_read_num(r, n, (pd_where){.attr = "num_columns", .place = 1}, -1);
+    const double rows = tv_pd_read_num(r, n, (tv_pd_where){.attr = "num_rows", .place = 0}, 1);
+    const double columns =
+        tv_pd_read_num(r, n, (tv_pd_where){.attr = "num_columns", .place = 1}, -1);
     const tv_shape s = {.rank = 2, .d = {(int64_t)rows, (int64_t)(columns < 0 ? rows : columns)}};
     (void)rule;
-    const uint32_t y = tv_run_make(r, pd_attr_dtype(n, "dtype", TV_F32), &s);
+    const uint32_t y = tv_run_make(r, tv_pd_attr_dtype(n, "dtype", TV_F32), &s);
     tv_run_constant(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -213,43 +217,43 @@ PD_RULE(eye)
 
 PD_RULE(shape)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
     TV_TRY(tv_run_need(r, x));
-    pd_out(r, n, "Out", 0, tv_rule_shape_of(r, x, rule->arg ? TV_I64 : TV_I32));
+    tv_pd_out(r, n, "Out", 0, tv_rule_shape_of(r, x, rule->arg ? TV_I64 : TV_I32));
     return NULL;
 }
 
 /* One number that follows from the shape: elements, or the rank. */
 PD_RULE(count)
 {
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     TV_TRY(tv_run_need(r, x));
     const tv_shape *s = tv_run_shape(r, x);
     const double v = rule->arg ? (double)s->rank : tv_shape_elements(s);
     const uint32_t y = tv_run_make_data(r, TV_I64, &(tv_shape){0}, &v);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(increment)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const tv_fn_call call = {.fn = TV_FN_SCALE, .a = 1, .b = pd_attr_num(r, n, "step|value", 1)};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const tv_fn_call call = {.fn = TV_FN_SCALE, .a = 1, .b = tv_pd_attr_num(r, n, "step|value", 1)};
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_fn(r, call, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* ---- arrays of tensors ---- */
 
 /* The list that a slot's variable stands for now, and its elements. */
-static pd_list items_of(tv_running *r, uint32_t list)
+static tv_pd_list items_of(tv_running *r, uint32_t list)
 {
     const tv_run_value *v = list == TV_NO_VALUE ? NULL : tv_run_at(r, list);
-    pd_list x = {.v = tv_new(tv_run_arena(r), uint32_t, v && v->list ? v->n_items + 1 : 1)};
+    tv_pd_list x = {.v = tv_new(tv_run_arena(r), uint32_t, v && v->list ? v->n_items + 1 : 1)};
     for (size_t i = 0; v && v->list && i < v->n_items; i++)
         x.v[x.n++] = v->items[i];
     return x;
@@ -257,11 +261,11 @@ static pd_list items_of(tv_running *r, uint32_t list)
 
 PD_RULE(create_array)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     (void)rule;
-    pd_out(r, n, "Out", 0,
-           tv_run_make_list(r, pd_attr_dtype(n, "dtype", TV_F32), x.v,
-                            tv_run_program(r)->pir ? 0 : x.n));
+    tv_pd_out(r, n, "Out", 0,
+              tv_run_make_list(r, tv_pd_attr_dtype(n, "dtype", TV_F32), x.v,
+                               tv_run_program(r)->pir ? 0 : x.n));
     return NULL;
 }
 
@@ -269,63 +273,64 @@ PD_RULE(create_array)
 PD_RULE(write_array)
 {
     const bool pir = tv_run_program(r)->pir;
-    const uint32_t x = pir ? pd_in(r, n, "", 1) : pd_in(r, n, "X", 0);
-    const uint32_t at = pir ? pd_in(r, n, "", 2) : pd_in(r, n, "I", 1);
+    const uint32_t x = pir ? tv_pd_in(r, n, "", 1) : tv_pd_in(r, n, "X", 0);
+    const uint32_t at = pir ? tv_pd_in(r, n, "", 2) : tv_pd_in(r, n, "I", 1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    uint32_t old = pir ? pd_in(r, n, "", 0) : TV_NO_VALUE;
+    uint32_t old = pir ? tv_pd_in(r, n, "", 0) : TV_NO_VALUE;
     if (!pir && n->n_outputs && n->outputs[0] != TV_NO_VALUE)
         old = tv_run_of(r, n->outputs[0]);
-    pd_list items = items_of(r, old);
+    tv_pd_list items = items_of(r, old);
     const double i = at == TV_NO_VALUE ? (double)items.n : tv_run_scalar(r, at, (double)items.n);
     if (i >= 0 && i < (double)items.n)
         items.v[(size_t)i] = x;
     else
         items.v[items.n++] = x;
-    pd_out(r, n, "Out", 0, tv_run_make_list(r, tv_run_at(r, x)->dtype, items.v, items.n));
+    tv_pd_out(r, n, "Out", 0, tv_run_make_list(r, tv_run_at(r, x)->dtype, items.v, items.n));
     return NULL;
 }
 
 PD_RULE(read_array)
 {
-    const uint32_t at = pd_in(r, n, "I", 1);
-    const pd_list items = items_of(r, pd_in(r, n, "X", 0));
+    const uint32_t at = tv_pd_in(r, n, "I", 1);
+    const tv_pd_list items = items_of(r, tv_pd_in(r, n, "X", 0));
     tv_shape s = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     (void)rule;
     const double i = at == TV_NO_VALUE ? 0 : tv_run_scalar(r, at, 0);
     if (items.n) {
-        pd_out(r, n, "Out", 0, items.v[i >= 0 && i < (double)items.n ? (size_t)i : 0]);
+        tv_pd_out(r, n, "Out", 0, items.v[i >= 0 && i < (double)items.n ? (size_t)i : 0]);
         return NULL;
     }
-    (void)pd_declared(r, n, "Out", 0, 0, &s, &dtype);
-    pd_out(r, n, "Out", 0, pd_make_guess(r, dtype, &s));
+    (void)tv_pd_declared(r, n, "Out", 0, 0, &s, &dtype);
+    tv_pd_out(r, n, "Out", 0, tv_pd_make_guess(r, dtype, &s));
     return NULL;
 }
 
 PD_RULE(array_length)
 {
-    const double count = (double)items_of(r, pd_in(r, n, "X", 0)).n;
+    const double count = (double)items_of(r, tv_pd_in(r, n, "X", 0)).n;
     (void)rule;
-    pd_out(r, n, "Out", 0, tv_run_make_data(r, TV_I64, &(tv_shape){.rank = 1, .d = {1}}, &count));
+    tv_pd_out(r, n, "Out", 0,
+              tv_run_make_data(r, TV_I64, &(tv_shape){.rank = 1, .d = {1}}, &count));
     return NULL;
 }
 
 PD_RULE(array_to_tensor)
 {
-    const pd_list items = items_of(r, pd_in(r, n, "X", 0));
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "axis", 0);
+    const tv_pd_list items = items_of(r, tv_pd_in(r, n, "X", 0));
+    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     if (items.n == 0)
         return tv_run_unknown(r, n);
-    if (pd_attr_num(r, n, "use_stack", 0) != 0)
+    if (tv_pd_attr_num(r, n, "use_stack", 0) != 0)
         TV_TRY(tv_rule_stack(r, axis, items.v, items.n, &y));
     else
         TV_TRY(tv_rule_concat(r, axis, items.v, items.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     const tv_shape s = {.rank = 1, .d = {(int64_t)items.n}};
-    pd_out(r, n, "OutIndex", 1, tv_run_make(r, TV_I32, &s));
+    tv_pd_out(r, n, "OutIndex", 1, tv_run_make(r, TV_I32, &s));
     return NULL;
 }
 

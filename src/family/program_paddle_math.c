@@ -7,79 +7,79 @@
 
 PD_RULE(unary)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    tv_fn_call call = {.fn = (tv_fn)rule->arg, .inplace = pd_inplace(n)};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_fn_call call = {.fn = (tv_fn)rule->arg, .inplace = tv_pd_inplace(n)};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    if (call.fn == TV_FN_GELU && pd_attr_num(r, n, "approximate", 0) != 0)
+    if (call.fn == TV_FN_GELU && tv_pd_attr_num(r, n, "approximate", 0) != 0)
         call.fn = TV_FN_GELU_TANH;
     TV_TRY(tv_rule_fn(r, call, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(scale)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const pd_where where = {.attr = "scale", .tensor = "ScaleTensor", .place = 1};
-    tv_fn_call call = {.fn = TV_FN_SCALE, .inplace = pd_inplace(n)};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const tv_pd_where where = {.attr = "scale", .tensor = "ScaleTensor", .place = 1};
+    tv_fn_call call = {.fn = TV_FN_SCALE, .inplace = tv_pd_inplace(n)};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    call.a = pd_read_num(r, n, where, 1);
-    call.b = pd_attr_num(r, n, "bias", 0);
-    if (pd_attr_num(r, n, "bias_after_scale", 1) == 0)
+    call.a = tv_pd_read_num(r, n, where, 1);
+    call.b = tv_pd_attr_num(r, n, "bias", 0);
+    if (tv_pd_attr_num(r, n, "bias_after_scale", 1) == 0)
         call.b *= call.a;
     (void)rule;
     TV_TRY(tv_rule_fn(r, call, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(clip)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    tv_fn_call call = {.fn = TV_FN_CLIP, .inplace = pd_inplace(n)};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_fn_call call = {.fn = TV_FN_CLIP, .inplace = tv_pd_inplace(n)};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    call.a =
-        pd_read_num(r, n, (pd_where){.attr = "min|t_min", .tensor = "Min", .place = 1}, -DBL_MAX);
-    call.b =
-        pd_read_num(r, n, (pd_where){.attr = "max|t_max", .tensor = "Max", .place = 2}, DBL_MAX);
+    call.a = tv_pd_read_num(r, n, (tv_pd_where){.attr = "min|t_min", .tensor = "Min", .place = 1},
+                            -DBL_MAX);
+    call.b = tv_pd_read_num(r, n, (tv_pd_where){.attr = "max|t_max", .tensor = "Max", .place = 2},
+                            DBL_MAX);
     (void)rule;
     TV_TRY(tv_rule_fn(r, call, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(power)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    tv_fn_call call = {.fn = TV_FN_POW, .inplace = pd_inplace(n)};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_fn_call call = {.fn = TV_FN_POW, .inplace = tv_pd_inplace(n)};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    call.a = pd_read_num(
-        r, n, (pd_where){.attr = "factor|y", .tensor = "FactorTensor", .place = PD_NONE}, 2);
+    call.a = tv_pd_read_num(
+        r, n, (tv_pd_where){.attr = "factor|y", .tensor = "FactorTensor", .place = PD_NONE}, 2);
     (void)rule;
     TV_TRY(tv_rule_fn(r, call, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(cast)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_cast(r, x, pd_attr_dtype(n, "out_dtype|dtype", tv_run_at(r, x)->dtype), &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_rule_cast(r, x, tv_pd_attr_dtype(n, "out_dtype|dtype", tv_run_at(r, x)->dtype), &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* x·sigmoid-like gates: swiglu halves its last axis, or takes a second tensor. */
 PD_RULE(swiglu)
 {
-    uint32_t x = pd_in(r, n, "x", 0), gate = pd_in(r, n, "y", 1), y = TV_NO_VALUE;
+    uint32_t x = tv_pd_in(r, n, "x", 0), gate = tv_pd_in(r, n, "y", 1), y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     if (gate == TV_NO_VALUE) {
@@ -92,7 +92,7 @@ PD_RULE(swiglu)
     }
     TV_TRY(tv_rule_fn(r, (tv_fn_call){.fn = TV_FN_SILU}, x, &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_MUL}, y, gate, &y));
-    pd_out(r, n, "out", 0, y);
+    tv_pd_out(r, n, "out", 0, y);
     return NULL;
 }
 
@@ -123,37 +123,37 @@ static const tv_err *trimmed(tv_running *r, int64_t axis, uint32_t x, uint32_t *
 
 PD_RULE(binary)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    uint32_t y = pd_in(r, n, "Y", 1), z = TV_NO_VALUE;
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "axis", -1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    uint32_t y = tv_pd_in(r, n, "Y", 1), z = TV_NO_VALUE;
+    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
     TV_TRY(trimmed(r, axis, x, &y));
     TV_TRY(align(r, axis, x, &y));
-    TV_TRY(
-        tv_rule_fn2(r, (tv_fn2_call){.fn = (tv_fn2)rule->arg, .inplace = pd_inplace(n)}, x, y, &z));
-    pd_out(r, n, "Out", 0, z);
+    TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = (tv_fn2)rule->arg, .inplace = tv_pd_inplace(n)}, x, y,
+                       &z));
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 PD_RULE(fused_binary)
 {
-    uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1), z = TV_NO_VALUE;
+    uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1), z = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
-    TV_TRY(align(r, (int64_t)pd_attr_num(r, n, "axis", -1), x, &y));
+    TV_TRY(align(r, (int64_t)tv_pd_attr_num(r, n, "axis", -1), x, &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = (tv_fn2)rule->arg}, x, y, &z));
     const tv_attr *list = tv_node_attr(n, "functor_list");
     for (size_t i = 0; list && list->kind == TV_ATTR_STRINGS && i < list->n; i++)
-        TV_TRY(pd_activate(r, list->u.strings[i], z, &z));
-    pd_out(r, n, "Out", 0, z);
+        TV_TRY(tv_pd_activate(r, list->u.strings[i], z, &z));
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 PD_RULE(prelu)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    uint32_t alpha = pd_in(r, n, "Alpha", 1), y = TV_NO_VALUE;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    uint32_t alpha = tv_pd_in(r, n, "Alpha", 1), y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, alpha));
@@ -165,32 +165,32 @@ PD_RULE(prelu)
     if (slopes > 1 && s->rank > 1 && s->d[1] == slopes)
         TV_TRY(tv_rule_view(r, alpha, &shape, &alpha));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_PRELU}, x, alpha, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(where)
 {
-    const uint32_t c = pd_in(r, n, "Condition", 0), x = pd_in(r, n, "X", 1);
-    const uint32_t y = pd_in(r, n, "Y", 2);
+    const uint32_t c = tv_pd_in(r, n, "Condition", 0), x = tv_pd_in(r, n, "X", 1);
+    const uint32_t y = tv_pd_in(r, n, "Y", 2);
     uint32_t z = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, c));
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
     TV_TRY(tv_rule_where(r, c, x, y, &z));
-    pd_out(r, n, "Out", 0, z);
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 static const tv_err *add_all(tv_running *r, const tv_node *n)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
     TV_TRY(tv_rule_many(r, TV_FN2_ADD, false, x.v, x.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -204,102 +204,104 @@ PD_RULE(add_n)
 
 static const tv_err *reduce(tv_running *r, const tv_node *n, tv_reduce_kind kind, tv_dtype dtype)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    pd_ints axes;
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    tv_pd_ints axes;
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    pd_read_ints(r, n, (pd_where){.attr = "dim|axis", .tensor = "AxisTensor", .place = 1}, &axes);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "dim|axis", .tensor = "AxisTensor", .place = 1},
+                    &axes);
     const bool all =
-        pd_attr_num(r, n, "reduce_all|asvector", 0) != 0 || axes.n >= tv_run_shape(r, x)->rank;
+        tv_pd_attr_num(r, n, "reduce_all|asvector", 0) != 0 || axes.n >= tv_run_shape(r, x)->rank;
     tv_reduce_call call = {.kind = kind, .dtype = dtype};
-    call.keep_axes = pd_attr_num(r, n, "keep_dim|keepdim|keepdims", 0) != 0;
+    call.keep_axes = tv_pd_attr_num(r, n, "keep_dim|keepdim|keepdims", 0) != 0;
     TV_TRY(tv_rule_reduce(r, call, x, axes.v, all || !axes.known ? 0 : axes.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(reduction)
 {
-    return reduce(r, n, (tv_reduce_kind)rule->arg, pd_attr_dtype(n, "out_dtype|dtype", 0));
+    return reduce(r, n, (tv_reduce_kind)rule->arg, tv_pd_attr_dtype(n, "out_dtype|dtype", 0));
 }
 
 /* "sum" adds its operands in ProgramDesc and an axis in PIR. */
 PD_RULE(sum)
 {
     (void)rule;
-    return tv_run_program(r)->pir ? reduce(r, n, TV_REDUCE_SUM, pd_attr_dtype(n, "dtype", 0))
+    return tv_run_program(r)->pir ? reduce(r, n, TV_REDUCE_SUM, tv_pd_attr_dtype(n, "dtype", 0))
                                   : add_all(r, n);
 }
 
 /* Over everything: mean of ProgramDesc, mean_all, norms of a whole tensor. */
 PD_RULE(reduce_whole)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     if (rule->arg == TV_REDUCE_MEAN && tv_run_program(r)->pir && tv_str_is(n->op, "mean"))
         return reduce(r, n, TV_REDUCE_MEAN, 0);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_reduce(r, (tv_reduce_call){.kind = (tv_reduce_kind)rule->arg}, x, NULL, 0, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(arg_extreme)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    const int64_t axis = (int64_t)pd_read_num(r, n, (pd_where){.attr = "axis", .place = 1}, -1);
-    const bool flat = pd_attr_num(r, n, "flatten", 0) != 0;
+    const int64_t axis =
+        (int64_t)tv_pd_read_num(r, n, (tv_pd_where){.attr = "axis", .place = 1}, -1);
+    const bool flat = tv_pd_attr_num(r, n, "flatten", 0) != 0;
     tv_reduce_call call = {.kind = (tv_reduce_kind)rule->arg, .dtype = TV_I64};
-    call.keep_axes = pd_attr_num(r, n, "keepdims|keepdim", 0) != 0;
-    call.dtype = pd_attr_dtype(n, "dtype", TV_I64);
+    call.keep_axes = tv_pd_attr_num(r, n, "keepdims|keepdim", 0) != 0;
+    call.dtype = tv_pd_attr_dtype(n, "dtype", TV_I64);
     TV_TRY(tv_rule_reduce(r, call, x, &axis, flat ? 0 : 1, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(cumulative)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t flat = x, y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    if (pd_attr_num(r, n, "flatten", 0) != 0)
+    if (tv_pd_attr_num(r, n, "flatten", 0) != 0)
         TV_TRY(tv_rule_flatten(r, x, 0, (int64_t)tv_run_shape(r, x)->rank - 1, &flat));
     TV_TRY(tv_rule_cumulative(r, flat, &y));
-    pd_out(r, n, "Out", 0, y);
-    if (pd_out_count(r, n, "indices", 1))
-        pd_out(r, n, "indices", 1, tv_run_make(r, TV_I64, tv_run_shape(r, y)));
+    tv_pd_out(r, n, "Out", 0, y);
+    if (tv_pd_out_count(r, n, "indices", 1))
+        tv_pd_out(r, n, "indices", 1, tv_run_make(r, TV_I64, tv_run_shape(r, y)));
     return NULL;
 }
 
 /* x / ||x|| along an axis. */
 PD_RULE(l2_normalize)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "axis", -1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
     uint32_t norm = TV_NO_VALUE, y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_reduce(r, (tv_reduce_call){.kind = TV_REDUCE_L2, .keep_axes = true}, x, &axis, 1,
                           &norm));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_DIV}, x, norm, &y));
-    pd_out(r, n, "Out", 0, y);
-    pd_out(r, n, "Norm", 1, norm);
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Norm", 1, norm);
     return NULL;
 }
 
 /* A scaling by a norm that is worked out first: clip_by_norm. */
 PD_RULE(clip_by_norm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t norm = TV_NO_VALUE, y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_reduce(r, (tv_reduce_call){.kind = TV_REDUCE_L2}, x, NULL, 0, &norm));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_MUL}, x, norm, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -307,25 +309,25 @@ PD_RULE(clip_by_norm)
 
 PD_RULE(softmax)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_softmax(r, rule->arg != 0, (int64_t)pd_attr_num(r, n, "axis", -1), x, &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_rule_softmax(r, rule->arg != 0, (int64_t)tv_pd_attr_num(r, n, "axis", -1), x, &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* softmax(x + mask), the mask given or causal, in one kernel. */
 PD_RULE(softmax_mask)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), mask = pd_in(r, n, "Mask", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), mask = tv_pd_in(r, n, "Mask", 1);
     uint32_t y = x;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     if (mask != TV_NO_VALUE && tv_str_has(n->op, TV_S("mask")) && n->n_inputs > 1)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, x, mask, &y));
     TV_TRY(tv_rule_softmax(r, false, -1, y, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -341,32 +343,32 @@ static uint32_t per_row(tv_running *r, uint32_t x, int64_t axis)
 
 PD_RULE(softmax_cross_entropy)
 {
-    const uint32_t x = pd_in(r, n, "Logits", 0), label = pd_in(r, n, "Label", 1);
-    const int64_t axis = (int64_t)pd_attr_num(r, n, "axis", -1);
+    const uint32_t x = tv_pd_in(r, n, "Logits", 0), label = tv_pd_in(r, n, "Label", 1);
+    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
     uint32_t loss = TV_NO_VALUE, softmax = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, label));
     TV_TRY(tv_rule_loss(r, true, false, x, label, &loss));
     const uint32_t rows = per_row(r, x, axis);
-    TV_TRY(pd_reshaped(r, loss, tv_run_shape(r, rows), &loss));
+    TV_TRY(tv_pd_reshaped(r, loss, tv_run_shape(r, rows), &loss));
     softmax = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
-    pd_out(r, n, "Softmax", 0, softmax);
-    pd_out(r, n, "Loss", 1, loss);
+    tv_pd_out(r, n, "Softmax", 0, softmax);
+    tv_pd_out(r, n, "Loss", 1, loss);
     return NULL;
 }
 
 /* Probabilities and labels: cross_entropy of ProgramDesc. */
 PD_RULE(cross_entropy)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), label = pd_in(r, n, "Label", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), label = tv_pd_in(r, n, "Label", 1);
     uint32_t loss = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, label));
     TV_TRY(tv_rule_loss(r, true, false, x, label, &loss));
-    TV_TRY(pd_reshaped(r, loss, tv_run_shape(r, per_row(r, x, -1)), &loss));
-    pd_out(r, n, "Y", 0, loss);
+    TV_TRY(tv_pd_reshaped(r, loss, tv_run_shape(r, per_row(r, x, -1)), &loss));
+    tv_pd_out(r, n, "Y", 0, loss);
     return NULL;
 }
 
@@ -379,13 +381,13 @@ PD_RULE(elementwise_loss)
     uint32_t x = TV_NO_VALUE, target = TV_NO_VALUE, y = TV_NO_VALUE;
     (void)rule;
     for (size_t i = 0; i < 4; i++) {
-        x = x == TV_NO_VALUE ? pd_in(r, n, inputs[i], 0) : x;
-        target = target == TV_NO_VALUE ? pd_in(r, n, targets[i], 1) : target;
+        x = x == TV_NO_VALUE ? tv_pd_in(r, n, inputs[i], 0) : x;
+        target = target == TV_NO_VALUE ? tv_pd_in(r, n, targets[i], 1) : target;
     }
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_loss(r, false, false, x, target, &y));
     for (size_t i = 0; i < 2; i++)
-        pd_out(r, n, outputs[i], 0, y);
+        tv_pd_out(r, n, outputs[i], 0, y);
     return NULL;
 }
 
@@ -393,7 +395,7 @@ PD_RULE(elementwise_loss)
 PD_RULE(row_loss)
 {
     static const char *const outputs[] = {"Loss", "Out", "LogLikelihood", "Cost", "Total_weight"};
-    const uint32_t x = pd_main(r, n), target = pd_in(r, n, "Label", 1);
+    const uint32_t x = tv_pd_main(r, n), target = tv_pd_in(r, n, "Label", 1);
     tv_shape declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     uint32_t y = TV_NO_VALUE;
@@ -401,11 +403,11 @@ PD_RULE(row_loss)
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_loss(r, true, true, x, target, &y));
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        if (!pd_out_count(r, n, outputs[i], i == 0 ? 0 : PD_NONE))
+        if (!tv_pd_out_count(r, n, outputs[i], i == 0 ? 0 : PD_NONE))
             continue;
-        if (pd_declared(r, n, outputs[i], 0, 0, &declared, &dtype) && declared.rank)
-            TV_TRY(pd_reshaped(r, y, &declared, &y));
-        pd_out(r, n, outputs[i], 0, y);
+        if (tv_pd_declared(r, n, outputs[i], 0, 0, &declared, &dtype) && declared.rank)
+            TV_TRY(tv_pd_reshaped(r, y, &declared, &y));
+        tv_pd_out(r, n, outputs[i], 0, y);
     }
     return NULL;
 }

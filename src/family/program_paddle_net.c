@@ -40,66 +40,68 @@ static const tv_err *product(tv_running *r, int64_t x_axes, int64_t y_axes, uint
 
 PD_RULE(mul)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1);
     uint32_t z = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
-    TV_TRY(product(r, (int64_t)pd_attr_num(r, n, "x_num_col_dims", 1),
-                   (int64_t)pd_attr_num(r, n, "y_num_col_dims", 1), x, y, TV_NO_VALUE, &z));
-    pd_out(r, n, "Out", 0, z);
+    TV_TRY(product(r, (int64_t)tv_pd_attr_num(r, n, "x_num_col_dims", 1),
+                   (int64_t)tv_pd_attr_num(r, n, "y_num_col_dims", 1), x, y, TV_NO_VALUE, &z));
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 PD_RULE(fc)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0), w = pd_in(r, n, "W", 1);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0), w = tv_pd_in(r, n, "W", 1);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
-    TV_TRY(product(r, (int64_t)pd_attr_num(r, n, "in_num_col_dims", 1), 1, x, w,
-                   pd_in(r, n, "Bias", 2), &y));
-    TV_TRY(pd_activate(r, tv_node_string(n, "activation_type"), y, &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(product(r, (int64_t)tv_pd_attr_num(r, n, "in_num_col_dims", 1), 1, x, w,
+                   tv_pd_in(r, n, "Bias", 2), &y));
+    TV_TRY(tv_pd_activate(r, tv_node_string(n, "activation_type"), y, &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(matmul)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1);
     tv_matmul_call call = {0};
     uint32_t z = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
-    call.transpose_x = pd_attr_num(r, n, "trans_x|transpose_X|transpose_x", 0) != 0;
-    call.transpose_y = pd_attr_num(r, n, "trans_y|transpose_Y|transpose_y", 0) != 0;
+    call.transpose_x = tv_pd_attr_num(r, n, "trans_x|transpose_X|transpose_x", 0) != 0;
+    call.transpose_y = tv_pd_attr_num(r, n, "trans_y|transpose_Y|transpose_y", 0) != 0;
     TV_TRY(tv_rule_matmul(r, call, x, y, TV_NO_VALUE, &z));
-    pd_out(r, n, "Out", 0, z);
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 /* x·y + bias, with an activation: fused_gemm_epilogue. */
 PD_RULE(gemm_epilogue)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), w = pd_in(r, n, "Y", 1), bias = pd_in(r, n, "Bias", 2);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), w = tv_pd_in(r, n, "Y", 1),
+                   bias = tv_pd_in(r, n, "Bias", 2);
     tv_matmul_call call = {0};
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
-    call.transpose_x = pd_attr_num(r, n, "trans_x", 0) != 0;
-    call.transpose_y = pd_attr_num(r, n, "trans_y", 0) != 0;
+    call.transpose_x = tv_pd_attr_num(r, n, "trans_x", 0) != 0;
+    call.transpose_y = tv_pd_attr_num(r, n, "trans_y", 0) != 0;
     TV_TRY(tv_rule_matmul(r, call, x, w, bias, &y));
-    TV_TRY(pd_activate(r, tv_node_string(n, "activation"), y, &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_pd_activate(r, tv_node_string(n, "activation"), y, &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(addmm)
 {
-    const uint32_t c = pd_in(r, n, "Input", 0), x = pd_in(r, n, "X", 1), y = pd_in(r, n, "Y", 2);
+    const uint32_t c = tv_pd_in(r, n, "Input", 0), x = tv_pd_in(r, n, "X", 1),
+                   y = tv_pd_in(r, n, "Y", 2);
     uint32_t z = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -107,14 +109,14 @@ PD_RULE(addmm)
     TV_TRY(tv_rule_matmul(r, (tv_matmul_call){0}, x, y, TV_NO_VALUE, &z));
     if (c != TV_NO_VALUE)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, c, z, &z));
-    pd_out(r, n, "Out", 0, z);
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 /* The last axes multiplied and summed. */
 PD_RULE(dot)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1);
     const int64_t last = -1;
     uint32_t z = TV_NO_VALUE;
     (void)rule;
@@ -122,24 +124,25 @@ PD_RULE(dot)
     TV_TRY(tv_run_need(r, y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_MUL}, x, y, &z));
     TV_TRY(tv_rule_reduce(r, (tv_reduce_call){.kind = TV_REDUCE_SUM}, z, &last, 1, &z));
-    pd_out(r, n, "Out", 0, z);
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 PD_RULE(einsum)
 {
-    const pd_list x = pd_in_list(r, n, "Operands", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "Operands", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_rule_einsum(r, tv_node_string(n, "equation"), x.v, x.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* x_i · W_o · y_i for each output: two products. */
 PD_RULE(bilinear)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1), w = pd_in(r, n, "Weight", 2);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1),
+                   w = tv_pd_in(r, n, "Weight", 2);
     uint32_t flat = TV_NO_VALUE, z = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -155,30 +158,30 @@ PD_RULE(bilinear)
     TV_TRY(tv_rule_view(r, y, &(tv_shape){.rank = 3, .d = {rows, other, 1}}, &flat));
     TV_TRY(tv_rule_matmul(r, (tv_matmul_call){0}, z, flat, TV_NO_VALUE, &z));
     TV_TRY(tv_rule_view(r, z, &(tv_shape){.rank = 2, .d = {rows, outs}}, &z));
-    const uint32_t bias = pd_in(r, n, "Bias", 3);
+    const uint32_t bias = tv_pd_in(r, n, "Bias", 3);
     if (bias != TV_NO_VALUE)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, z, bias, &z));
-    pd_out(r, n, "Out", 0, z);
+    tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
 
 /* x by a packed weight [out, in] with scales: the arithmetic is the dense one's. */
 PD_RULE(weight_only)
 {
-    const uint32_t x = pd_in(r, n, "x", 0), w = pd_in(r, n, "weight", 1);
+    const uint32_t x = tv_pd_in(r, n, "x", 0), w = tv_pd_in(r, n, "weight", 1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
     tv_shape s = *tv_run_shape(r, x);
     const tv_shape *ws = tv_run_shape(r, w);
-    const bool four = pd_attr_is(r, n, "weight_dtype", "int4");
+    const bool four = tv_pd_attr_is(r, n, "weight_dtype", "int4");
     if (s.rank == 0 || ws->rank != 2)
         return tv_run_unknown(r, n);
     const double k = (double)s.d[s.rank - 1];
     s.d[s.rank - 1] = four ? ws->d[0] * 2 : ws->d[0];
     tv_shape scales = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
-    if (pd_declared(r, n, "out", 0, 0, &scales, &dtype) && scales.rank == s.rank &&
+    if (tv_pd_declared(r, n, "out", 0, 0, &scales, &dtype) && scales.rank == s.rank &&
         scales.d[s.rank - 1] > 0)
         s.d[s.rank - 1] = scales.d[s.rank - 1];
     const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, &s);
@@ -188,13 +191,13 @@ PD_RULE(weight_only)
     step.u.matmul.m = tv_shape_elements(&s) / fmax(step.u.matmul.n, 1);
     step.u.matmul.k = k;
     tv_run_push(r, &step, (uint32_t[]){x, w}, 2, &y, 1);
-    pd_out(r, n, "out", 0, y);
+    tv_pd_out(r, n, "out", 0, y);
     return NULL;
 }
 
 /* ---- windows ---- */
 
-static int64_t entry(const pd_ints *v, size_t i, int64_t fallback)
+static int64_t entry(const tv_pd_ints *v, size_t i, int64_t fallback)
 {
     if (v->n == 0)
         return fallback;
@@ -203,7 +206,7 @@ static int64_t entry(const pd_ints *v, size_t i, int64_t fallback)
 }
 
 /* paddings: one per axis, a pair per axis, or pairs for all axes of the tensor. */
-static void read_padding(const pd_ints *p, uint32_t axes, bool last, tv_window *w)
+static void read_padding(const tv_pd_ints *p, uint32_t axes, bool last, tv_window *w)
 {
     const bool pairs = p->n == 2 * (size_t)axes, all = p->n == 2 * (size_t)axes + 4;
     const size_t first = all ? (last ? 2u : 4u) : 0u;
@@ -215,13 +218,13 @@ static void read_padding(const pd_ints *p, uint32_t axes, bool last, tv_window *
 
 static void read_window(tv_running *r, const tv_node *n, uint32_t axes, tv_window *w)
 {
-    pd_ints stride, dilation, padding;
+    tv_pd_ints stride, dilation, padding;
     const tv_str mode = tv_node_string(n, "padding_algorithm");
-    pd_read_ints(r, n, (pd_where){.attr = "strides", .place = PD_NONE}, &stride);
-    pd_read_ints(r, n, (pd_where){.attr = "dilations", .place = PD_NONE}, &dilation);
-    pd_read_ints(r, n, (pd_where){.attr = "paddings", .place = PD_NONE}, &padding);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "strides", .place = PD_NONE}, &stride);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "dilations", .place = PD_NONE}, &dilation);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "paddings", .place = PD_NONE}, &padding);
     w->axes = axes;
-    w->channels_last = pd_channels_last(r, n);
+    w->channels_last = tv_pd_channels_last(r, n);
     w->mode = tv_str_is(mode, "SAME")    ? TV_PAD_SAME_UPPER
               : tv_str_is(mode, "VALID") ? TV_PAD_VALID
                                          : TV_PAD_STATED;
@@ -244,57 +247,57 @@ static const tv_err *axes_of(tv_running *r, uint32_t x, uint32_t *axes)
 static uint32_t first_of(tv_running *r, const tv_node *n, const char *one, const char *two,
                          int place)
 {
-    const uint32_t v = pd_in(r, n, one, place);
-    return v == TV_NO_VALUE ? pd_in(r, n, two, place) : v;
+    const uint32_t v = tv_pd_in(r, n, one, place);
+    return v == TV_NO_VALUE ? tv_pd_in(r, n, two, place) : v;
 }
 
 /* What fused convolutions do after: bias, a residual, an activation. */
 static const tv_err *conv_tail(tv_running *r, const tv_node *n, uint32_t *y)
 {
-    const uint32_t residual = pd_in(r, n, "ResidualData", 3);
+    const uint32_t residual = tv_pd_in(r, n, "ResidualData", 3);
     tv_str act = tv_node_string(n, "activation");
     if (act.n == 0)
         act = tv_node_string(n, "fuse_activation");
     if (residual != TV_NO_VALUE && tv_str_has(n->op, TV_S("fus")))
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, *y, residual, y));
-    return pd_activate(r, act, *y, y);
+    return tv_pd_activate(r, act, *y, y);
 }
 
 /* arg 1: transposed. */
 PD_RULE(conv)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0), w = pd_in(r, n, "Filter", 1);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0), w = tv_pd_in(r, n, "Filter", 1);
     const bool biased = !tv_run_program(r)->pir || tv_str_has(n->op, TV_S("fus")) ||
                         tv_str_ends(n->op, TV_S("_bias"));
-    const uint32_t bias = biased ? pd_in(r, n, "Bias", 2) : TV_NO_VALUE;
-    pd_ints extra, size;
+    const uint32_t bias = biased ? tv_pd_in(r, n, "Bias", 2) : TV_NO_VALUE;
+    tv_pd_ints extra, size;
     tv_conv_call call = {.transposed = rule->arg != 0};
     uint32_t y = TV_NO_VALUE, axes = 0;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
     TV_TRY(axes_of(r, x, &axes));
     read_window(r, n, axes, &call.w);
-    call.groups = (int64_t)pd_attr_num(r, n, "groups", 1);
-    pd_read_ints(r, n, (pd_where){.attr = "output_padding", .place = PD_NONE}, &extra);
-    pd_read_ints(r, n,
-                 (pd_where){"output_size", "OutputSizeTensor", "OutputSizeTensorList",
-                            call.transposed ? 2 : PD_NONE},
-                 &size);
+    call.groups = (int64_t)tv_pd_attr_num(r, n, "groups", 1);
+    tv_pd_read_ints(r, n, (tv_pd_where){.attr = "output_padding", .place = PD_NONE}, &extra);
+    tv_pd_read_ints(r, n,
+                    (tv_pd_where){"output_size", "OutputSizeTensor", "OutputSizeTensorList",
+                                  call.transposed ? 2 : PD_NONE},
+                    &size);
     for (uint32_t i = 0; call.transposed && i < axes; i++) {
         call.extra[i] = entry(&extra, i, 0);
         call.out_size[i] = fmax(0, (double)entry(&size, i, 0)) > 0 ? entry(&size, i, 0) : 0;
     }
     TV_TRY(tv_rule_conv(r, &call, x, w, bias, &y));
     TV_TRY(conv_tail(r, n, &y));
-    pd_out(r, n, "Output", 0, y);
+    tv_pd_out(r, n, "Output", 0, y);
     return NULL;
 }
 
 /* Deformable: a convolution whose taps are looked up at given offsets. */
 PD_RULE(deformable_conv)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0), offset = pd_in(r, n, "Offset", 1);
-    const uint32_t w = pd_in(r, n, "Filter", 2), mask = pd_in(r, n, "Mask", 3);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0), offset = tv_pd_in(r, n, "Offset", 1);
+    const uint32_t w = tv_pd_in(r, n, "Filter", 2), mask = tv_pd_in(r, n, "Mask", 3);
     tv_conv_call call = {0};
     uint32_t y = TV_NO_VALUE, axes = 0;
     (void)rule;
@@ -302,29 +305,29 @@ PD_RULE(deformable_conv)
     TV_TRY(tv_run_need(r, w));
     TV_TRY(axes_of(r, x, &axes));
     read_window(r, n, axes, &call.w);
-    call.groups = (int64_t)pd_attr_num(r, n, "groups", 1);
+    call.groups = (int64_t)tv_pd_attr_num(r, n, "groups", 1);
     TV_TRY(tv_run_need(r, offset));
     /* The looked-up taps take the operand's place. */
     const uint32_t taps = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
     const uint32_t operands[] = {x, offset, mask};
     TV_TRY(tv_rule_route(r, operands, mask == TV_NO_VALUE ? 2 : 3, &taps, 1));
     TV_TRY(tv_rule_conv(r, &call, taps, w, TV_NO_VALUE, &y));
-    pd_out(r, n, "Output", 0, y);
+    tv_pd_out(r, n, "Output", 0, y);
     return NULL;
 }
 
 static void read_pool(tv_running *r, const tv_node *n, uint32_t axes, tv_pool_call *call)
 {
-    pd_ints kernel;
-    const bool adaptive = pd_attr_num(r, n, "adaptive", 0) != 0;
-    pd_read_ints(
-        r, n,
-        (pd_where){"ksize|kernel_size", NULL, NULL, tv_node_attr(n, "kernel_size") ? PD_NONE : 1},
-        &kernel);
+    tv_pd_ints kernel;
+    const bool adaptive = tv_pd_attr_num(r, n, "adaptive", 0) != 0;
+    tv_pd_read_ints(r, n,
+                    (tv_pd_where){"ksize|kernel_size", NULL, NULL,
+                                  tv_node_attr(n, "kernel_size") ? PD_NONE : 1},
+                    &kernel);
     read_window(r, n, axes, &call->w);
-    call->max = pd_attr_is(r, n, "pooling_type", "max") || tv_str_has(n->op, TV_S("max"));
-    call->global = pd_attr_num(r, n, "global_pooling", 0) != 0;
-    call->w.ceil = pd_attr_num(r, n, "ceil_mode", 0) != 0;
+    call->max = tv_pd_attr_is(r, n, "pooling_type", "max") || tv_str_has(n->op, TV_S("max"));
+    call->global = tv_pd_attr_num(r, n, "global_pooling", 0) != 0;
+    call->w.ceil = tv_pd_attr_num(r, n, "ceil_mode", 0) != 0;
     call->w.keeps_tail = true;
     call->index_dtype = TV_I32;
     for (uint32_t i = 0; i < axes; i++) {
@@ -341,14 +344,14 @@ PD_RULE(pool)
     const uint32_t x = first_of(r, n, "X", "x", 0);
     tv_pool_call call = {0};
     uint32_t y = TV_NO_VALUE, mask = TV_NO_VALUE, axes = 0;
-    const bool indices = pd_out_count(r, n, "Mask", 1) > 0;
+    const bool indices = tv_pd_out_count(r, n, "Mask", 1) > 0;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(axes_of(r, x, &axes));
     read_pool(r, n, axes, &call);
     TV_TRY(tv_rule_pool(r, &call, x, &y, indices ? &mask : NULL));
-    pd_out(r, n, "Out", 0, y);
-    pd_out(r, n, "Mask", 1, mask);
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Mask", 1, mask);
     return NULL;
 }
 
@@ -357,89 +360,89 @@ PD_RULE(pool)
 /* ProgramDesc names them, PIR has x, mean, variance, scale, bias. */
 PD_RULE(batch_norm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const tv_norm_call call = {.kind = TV_NORM_BATCH, .channels_last = pd_channels_last(r, n)};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const tv_norm_call call = {.kind = TV_NORM_BATCH, .channels_last = tv_pd_channels_last(r, n)};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_norm(r, &call, x, pd_in(r, n, "Scale", 3), pd_in(r, n, "Bias", 4), &y));
-    const uint32_t added = rule->arg ? pd_in(r, n, "Z", 5) : TV_NO_VALUE;
+    TV_TRY(tv_rule_norm(r, &call, x, tv_pd_in(r, n, "Scale", 3), tv_pd_in(r, n, "Bias", 4), &y));
+    const uint32_t added = rule->arg ? tv_pd_in(r, n, "Z", 5) : TV_NO_VALUE;
     if (added != TV_NO_VALUE)
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, y, added, &y));
     tv_str act = tv_node_string(n, "act_type");
-    TV_TRY(pd_activate(r, act.n ? act : tv_node_string(n, "activation"), y, &y));
-    pd_out(r, n, "Y", 0, y);
+    TV_TRY(tv_pd_activate(r, act.n ? act : tv_node_string(n, "activation"), y, &y));
+    tv_pd_out(r, n, "Y", 0, y);
     /* The statistics go on under their names. */
-    const uint32_t mean = pd_in(r, n, "Mean", 1), variance = pd_in(r, n, "Variance", 2);
-    pd_out(r, n, "MeanOut", 1, mean);
-    pd_out(r, n, "VarianceOut", 2, variance);
+    const uint32_t mean = tv_pd_in(r, n, "Mean", 1), variance = tv_pd_in(r, n, "Variance", 2);
+    tv_pd_out(r, n, "MeanOut", 1, mean);
+    tv_pd_out(r, n, "VarianceOut", 2, variance);
     return NULL;
 }
 
 PD_RULE(layer_norm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     tv_norm_call call = {.kind = TV_NORM_LAYER};
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    const double axis = pd_attr_num(r, n, "begin_norm_axis", 1);
+    const double axis = tv_pd_attr_num(r, n, "begin_norm_axis", 1);
     call.axis = (uint32_t)fmax(axis < 0 ? axis + tv_run_shape(r, x)->rank : axis, 0);
-    TV_TRY(tv_rule_norm(r, &call, x, pd_in(r, n, "Scale", 1), pd_in(r, n, "Bias", 2), &y));
-    pd_out(r, n, "Y", 0, y);
+    TV_TRY(tv_rule_norm(r, &call, x, tv_pd_in(r, n, "Scale", 1), tv_pd_in(r, n, "Bias", 2), &y));
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
 PD_RULE(group_norm)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     tv_norm_call call = {.kind = TV_NORM_GROUP, .instance = rule->arg != 0};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    call.groups = (int64_t)fmax(pd_attr_num(r, n, "groups", 1), 1);
-    call.channels_last = pd_channels_last(r, n);
-    TV_TRY(tv_rule_norm(r, &call, x, pd_in(r, n, "Scale", 1), pd_in(r, n, "Bias", 2), &y));
-    pd_out(r, n, "Y", 0, y);
+    call.groups = (int64_t)fmax(tv_pd_attr_num(r, n, "groups", 1), 1);
+    call.channels_last = tv_pd_channels_last(r, n);
+    TV_TRY(tv_rule_norm(r, &call, x, tv_pd_in(r, n, "Scale", 1), tv_pd_in(r, n, "Bias", 2), &y));
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
 /* rms_norm(x, bias, residual, norm_weight, norm_bias ...) and fused_rms_norm(x, scale, ...). */
 PD_RULE(rms_norm)
 {
-    uint32_t x = pd_in(r, n, "x", 0), y = TV_NO_VALUE;
+    uint32_t x = tv_pd_in(r, n, "x", 0), y = TV_NO_VALUE;
     const bool plain = rule->arg != 0;
-    const uint32_t residual = plain ? TV_NO_VALUE : pd_in(r, n, "residual", 2);
+    const uint32_t residual = plain ? TV_NO_VALUE : tv_pd_in(r, n, "residual", 2);
     tv_norm_call call = {.kind = TV_NORM_RMS_FUSED};
     TV_TRY(tv_run_need(r, x));
     if (residual != TV_NO_VALUE) {
         TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_ADD}, x, residual, &x));
-        pd_out(r, n, "residual_out", 1, x);
+        tv_pd_out(r, n, "residual_out", 1, x);
     }
-    const double axis = pd_attr_num(r, n, "begin_norm_axis", -1);
+    const double axis = tv_pd_attr_num(r, n, "begin_norm_axis", -1);
     call.axis = (uint32_t)fmax(axis < 0 ? axis + tv_run_shape(r, x)->rank : axis, 0);
-    TV_TRY(tv_rule_norm(r, &call, x, pd_in(r, n, plain ? "scale" : "norm_weight", plain ? 1 : 3),
+    TV_TRY(tv_rule_norm(r, &call, x, tv_pd_in(r, n, plain ? "scale" : "norm_weight", plain ? 1 : 3),
                         TV_NO_VALUE, &y));
-    pd_out(r, n, plain ? "y" : "out", 0, y);
+    tv_pd_out(r, n, plain ? "y" : "out", 0, y);
     return NULL;
 }
 
 /* A scale and a bias per channel. */
 PD_RULE(affine_channel)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     const tv_norm_call call = {.kind = TV_NORM_BATCH_FROZEN,
-                               .channels_last = pd_channels_last(r, n)};
+                               .channels_last = tv_pd_channels_last(r, n)};
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_norm(r, &call, x, pd_in(r, n, "Scale", 1), pd_in(r, n, "Bias", 2), &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_rule_norm(r, &call, x, tv_pd_in(r, n, "Scale", 1), tv_pd_in(r, n, "Bias", 2), &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* Local response: sums over neighbouring channels. */
 PD_RULE(lrn)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -447,20 +450,21 @@ PD_RULE(lrn)
     TV_TRY(tv_rule_cumulative(r, y, &y));
     TV_TRY(tv_rule_fn(r, (tv_fn_call){.fn = TV_FN_POW, .a = 0.75}, y, &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = TV_FN2_DIV}, x, y, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(dropout)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const bool mode = pd_attr_num(r, n, "is_test", 0) != 0 && !tv_run_training(r);
-    const pd_where where = {.attr = "dropout_prob|p", .place = tv_node_attr(n, "p") ? PD_NONE : 2};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const bool mode = tv_pd_attr_num(r, n, "is_test", 0) != 0 && !tv_run_training(r);
+    const tv_pd_where where = {.attr = "dropout_prob|p",
+                               .place = tv_node_attr(n, "p") ? PD_NONE : 2};
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_dropout(r, mode ? 0 : pd_read_num(r, n, where, 0.5), x, &y));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_rule_dropout(r, mode ? 0 : tv_pd_read_num(r, n, where, 0.5), x, &y));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -469,8 +473,8 @@ PD_RULE(dropout)
 PD_RULE(embedding)
 {
     const bool pir = tv_run_program(r)->pir;
-    const uint32_t w = pd_in(r, n, "W", tv_str_is(n->op, "c_embedding") ? 0 : 1);
-    uint32_t ids = pd_in(r, n, "Ids", tv_str_is(n->op, "c_embedding") ? 1 : 0), y = TV_NO_VALUE;
+    const uint32_t w = tv_pd_in(r, n, "W", tv_str_is(n->op, "c_embedding") ? 0 : 1);
+    uint32_t ids = tv_pd_in(r, n, "Ids", tv_str_is(n->op, "c_embedding") ? 1 : 0), y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, w));
     TV_TRY(tv_run_need(r, ids));
@@ -481,7 +485,7 @@ PD_RULE(embedding)
         TV_TRY(tv_rule_view(r, ids, &s, &ids));
     }
     TV_TRY(tv_rule_gather(r, 0, w, ids, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -494,7 +498,7 @@ typedef struct new_size {
 
 static double scale_at(tv_running *r, const tv_node *n, uint32_t i)
 {
-    const uint32_t tensor = pd_in(r, n, "Scale", 3);
+    const uint32_t tensor = tv_pd_in(r, n, "Scale", 3);
     const tv_attr *a = tv_node_attr(n, "scale");
     if (tensor != TV_NO_VALUE) {
         const double *data = tv_run_data(r, tensor);
@@ -505,7 +509,7 @@ static double scale_at(tv_running *r, const tv_node *n, uint32_t i)
         return a->u.floats[i < a->n ? i : a->n - 1];
     if (a && a->kind == TV_ATTR_INTS && a->n) /* whole factors of PIR */
         return (double)a->u.ints[i < a->n ? i : a->n - 1];
-    return pd_attr_num(r, n, "scale", 0);
+    return tv_pd_attr_num(r, n, "scale", 0);
 }
 
 /* Sizes by tensors, then by factors, then by attributes. */
@@ -513,13 +517,13 @@ static new_size wanted_size(tv_running *r, const tv_node *n, const int64_t *old,
 {
     static const char *const attrs[] = {"out_w", "out_h", "out_d"};
     new_size s = {.known = true};
-    pd_ints sizes;
-    pd_read_ints(r, n, (pd_where){NULL, "OutSize", "SizeTensor", 2}, &sizes);
+    tv_pd_ints sizes;
+    tv_pd_read_ints(r, n, (tv_pd_where){NULL, "OutSize", "SizeTensor", 2}, &sizes);
     if (!sizes.given)
-        pd_read_ints(r, n, (pd_where){NULL, "OutSize", NULL, 1}, &sizes);
+        tv_pd_read_ints(r, n, (tv_pd_where){NULL, "OutSize", NULL, 1}, &sizes);
     for (uint32_t i = 0; i < axes; i++) {
         const double factor = scale_at(r, n, i);
-        const int64_t stated = (int64_t)pd_attr_num(r, n, attrs[axes - 1 - i], -1);
+        const int64_t stated = (int64_t)tv_pd_attr_num(r, n, attrs[axes - 1 - i], -1);
         s.v[i] = stated;
         if (factor > 0)
             s.v[i] = (int64_t)((double)old[i] * factor);
@@ -534,25 +538,25 @@ static new_size wanted_size(tv_running *r, const tv_node *n, const int64_t *old,
 
 PD_RULE(resize)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE, axes = 0;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(axes_of(r, x, &axes));
     tv_shape s = *tv_run_shape(r, x);
-    const uint32_t first = pd_channels_last(r, n) ? 1 : 2;
+    const uint32_t first = tv_pd_channels_last(r, n) ? 1 : 2;
     const new_size want = wanted_size(r, n, &s.d[first], axes);
     for (uint32_t i = 0; i < axes; i++)
         s.d[first + i] = want.v[i];
     TV_TRY(tv_rule_resize(r, rule->arg != 0, &s, x, &y));
     if (!want.known)
         tv_run_guess(r, y);
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(grid_sample)
 {
-    const uint32_t x = first_of(r, n, "X", "x", 0), grid = pd_in(r, n, "Grid", 1);
+    const uint32_t x = first_of(r, n, "X", "x", 0), grid = tv_pd_in(r, n, "Grid", 1);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -562,26 +566,26 @@ PD_RULE(grid_sample)
     for (uint32_t i = 2; i < s.rank && i - 1 < g->rank; i++)
         s.d[i] = g->d[i - 1];
     tv_step step = {.kind = TV_STEP_RESIZE};
-    step.u.resize.nearest = pd_attr_is(r, n, "mode", "nearest");
+    step.u.resize.nearest = tv_pd_attr_is(r, n, "mode", "nearest");
     y = tv_run_make(r, tv_run_at(r, x)->dtype, &s);
     tv_run_push(r, &step, (uint32_t[]){x, grid}, 2, &y, 1);
-    pd_out(r, n, "Output", 0, y);
+    tv_pd_out(r, n, "Output", 0, y);
     return NULL;
 }
 
 /* theta [n, 2, 3] and a size to a grid [n, h, w, 2]. */
 PD_RULE(affine_grid)
 {
-    const uint32_t theta = pd_in(r, n, "Theta", 0);
-    pd_ints size;
+    const uint32_t theta = tv_pd_in(r, n, "Theta", 0);
+    tv_pd_ints size;
     (void)rule;
     TV_TRY(tv_run_need(r, theta));
-    pd_read_ints(r, n, (pd_where){"output_shape", "OutputShape", NULL, 1}, &size);
+    tv_pd_read_ints(r, n, (tv_pd_where){"output_shape", "OutputShape", NULL, 1}, &size);
     tv_shape s = {.rank = 4,
                   .d = {tv_run_shape(r, theta)->d[0], entry(&size, 2, 1), entry(&size, 3, 1), 2}};
     const uint32_t y = tv_run_make(r, tv_run_at(r, theta)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Output", 0, y);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Output", 0, y);
     return NULL;
 }
 
@@ -596,16 +600,16 @@ PD_RULE(quantize)
     tv_shape declared = {0};
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    const char *out = pd_out_count(r, n, "Y", 0)     ? "Y"
-                      : pd_out_count(r, n, "Out", 0) ? "Out"
-                                                     : "Output";
+    const char *out = tv_pd_out_count(r, n, "Y", 0)     ? "Y"
+                      : tv_pd_out_count(r, n, "Out", 0) ? "Out"
+                                                        : "Output";
     call.dtype = tv_run_at(r, x)->dtype;
-    (void)pd_declared(r, n, out, 0, 0, &declared, &call.dtype);
+    (void)tv_pd_declared(r, n, out, 0, 0, &declared, &call.dtype);
     TV_TRY(tv_rule_fn(r, call, x, &y));
-    pd_out(r, n, out, 0, y);
+    tv_pd_out(r, n, out, 0, y);
     const uint32_t scale = first_of(r, n, "InScale", "Scale", 1);
     if (scale != TV_NO_VALUE)
-        pd_out(r, n, "OutScale", 1, scale);
+        tv_pd_out(r, n, "OutScale", 1, scale);
     return NULL;
 }
 

@@ -23,17 +23,17 @@ static double gates_of(tv_str mode)
 /* Input [steps, batch, width]; states and weights in lists. */
 PD_RULE(rnn)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
-    const pd_list states = pd_in_list(r, n, "PreState", 1);
-    const pd_list weights = pd_in_list(r, n, "WeightList", 2);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
+    const tv_pd_list states = tv_pd_in_list(r, n, "PreState", 1);
+    const tv_pd_list weights = tv_pd_in_list(r, n, "WeightList", 2);
     uint32_t y = TV_NO_VALUE, h = TV_NO_VALUE, c = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_str mode = tv_node_string(n, "mode");
     const tv_rnn_call call = {.gates = gates_of(mode),
-                              .hidden = pd_attr_num(r, n, "hidden_size", 1),
-                              .layers = pd_attr_num(r, n, "num_layers", 1),
-                              .directions = pd_attr_num(r, n, "is_bidirec", 0) != 0 ? 2 : 1};
+                              .hidden = tv_pd_attr_num(r, n, "hidden_size", 1),
+                              .layers = tv_pd_attr_num(r, n, "num_layers", 1),
+                              .directions = tv_pd_attr_num(r, n, "is_bidirec", 0) != 0 ? 2 : 1};
     uint32_t *operands = tv_new(tv_run_arena(r), uint32_t, 1 + weights.n + states.n);
     size_t count = 0;
     operands[count++] = x;
@@ -42,27 +42,27 @@ PD_RULE(rnn)
     for (size_t i = 0; i < states.n; i++)
         operands[count++] = states.v[i];
     TV_TRY(tv_rule_rnn(r, &call, operands, count, &y, &h, &c));
-    pd_out(r, n, "Out", 0, y);
-    pd_out_at(r, n, "State", 2, 0, h);
-    pd_out_at(r, n, "State", 2, 1, c);
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out_at(r, n, "State", 2, 0, h);
+    tv_pd_out_at(r, n, "State", 2, 1, c);
     return NULL;
 }
 
 /* cudnn_lstm: one weight for all. */
 PD_RULE(cudnn_lstm)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
     uint32_t y = TV_NO_VALUE, h = TV_NO_VALUE, c = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_rnn_call call = {.gates = 4,
-                              .hidden = pd_attr_num(r, n, "hidden_size", 1),
-                              .layers = pd_attr_num(r, n, "num_layers", 1),
-                              .directions = pd_attr_num(r, n, "is_bidirec", 0) != 0 ? 2 : 1};
+                              .hidden = tv_pd_attr_num(r, n, "hidden_size", 1),
+                              .layers = tv_pd_attr_num(r, n, "num_layers", 1),
+                              .directions = tv_pd_attr_num(r, n, "is_bidirec", 0) != 0 ? 2 : 1};
     TV_TRY(tv_rule_rnn(r, &call, &x, 1, &y, &h, &c));
-    pd_out(r, n, "Out", 0, y);
-    pd_out(r, n, "LastH", 1, h);
-    pd_out(r, n, "LastC", 2, c);
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "LastH", 1, h);
+    tv_pd_out(r, n, "LastC", 2, c);
     return NULL;
 }
 
@@ -70,7 +70,7 @@ PD_RULE(cudnn_lstm)
  * Weight [hidden, gates·hidden]. arg: gates. */
 PD_RULE(projected_rnn)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0), w = pd_in(r, n, "Weight", 1);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0), w = tv_pd_in(r, n, "Weight", 1);
     static const char *const states[] = {"Cell", "BatchCellPreAct", "BatchHidden",
                                          "BatchResetHiddenPrev"};
     TV_TRY(tv_run_need(r, x));
@@ -84,19 +84,19 @@ PD_RULE(projected_rnn)
     step.u.rnn.hidden = (double)hidden;
     step.u.rnn.directions = step.u.rnn.layers = step.u.rnn.batch = 1;
     step.u.rnn.steps = (double)tokens;
-    tv_run_push(r, &step, (uint32_t[]){x, w, pd_in(r, n, "Bias", 2)}, 3, &y, 1);
-    pd_out(r, n, "Hidden", 0, y);
+    tv_run_push(r, &step, (uint32_t[]){x, w, tv_pd_in(r, n, "Bias", 2)}, 3, &y, 1);
+    tv_pd_out(r, n, "Hidden", 0, y);
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        pd_out(r, n, states[i], PD_NONE, matrix(r, t, tokens, hidden));
-    pd_out(r, n, "BatchGate", PD_NONE, matrix(r, t, tokens, rule->arg * hidden));
+        tv_pd_out(r, n, states[i], PD_NONE, matrix(r, t, tokens, hidden));
+    tv_pd_out(r, n, "BatchGate", PD_NONE, matrix(r, t, tokens, rule->arg * hidden));
     return NULL;
 }
 
 /* fusion_gru, fusion_lstm: the projection is part of it. */
 PD_RULE(fused_rnn)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), wx = pd_in(r, n, "WeightX", 1);
-    const uint32_t wh = pd_in(r, n, "WeightH", 2);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), wx = tv_pd_in(r, n, "WeightX", 1);
+    const uint32_t wh = tv_pd_in(r, n, "WeightH", 2);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, wx));
     TV_TRY(tv_run_need(r, wh));
@@ -111,8 +111,8 @@ PD_RULE(fused_rnn)
     step.u.rnn.directions = step.u.rnn.layers = step.u.rnn.batch = 1;
     step.u.rnn.steps = (double)tokens;
     tv_run_push(r, &step, (uint32_t[]){x, wx, wh}, 3, &y, 1);
-    pd_out(r, n, "Hidden", 0, y);
-    pd_out(r, n, "Cell", PD_NONE, matrix(r, t, tokens, hidden));
+    tv_pd_out(r, n, "Hidden", 0, y);
+    tv_pd_out(r, n, "Cell", PD_NONE, matrix(r, t, tokens, hidden));
     return NULL;
 }
 
@@ -120,8 +120,8 @@ PD_RULE(fused_rnn)
 PD_RULE(rnn_unit)
 {
     const bool gru = rule->arg == 3;
-    const uint32_t x = pd_in(r, n, gru ? "Input" : "X", 0);
-    const uint32_t old = pd_in(r, n, gru ? "HiddenPrev" : "C_prev", 1);
+    const uint32_t x = tv_pd_in(r, n, gru ? "Input" : "X", 0);
+    const uint32_t old = tv_pd_in(r, n, gru ? "HiddenPrev" : "C_prev", 1);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, old));
     const tv_shape *s = tv_run_shape(r, old);
@@ -133,9 +133,9 @@ PD_RULE(rnn_unit)
     step.u.rnn.directions = step.u.rnn.layers = step.u.rnn.steps = 1;
     step.u.rnn.batch = (double)axis_of(s, 0);
     tv_run_push(r, &step, (uint32_t[]){x, old}, 2, &y, 1);
-    pd_out(r, n, gru ? "Hidden" : "H", 0, y);
-    pd_out(r, n, gru ? "ResetHiddenPrev" : "C", 1, tv_run_make(r, t, s));
-    pd_out(r, n, "Gate", 2, matrix(r, t, axis_of(s, 0), 3 * axis_of(s, 1)));
+    tv_pd_out(r, n, gru ? "Hidden" : "H", 0, y);
+    tv_pd_out(r, n, gru ? "ResetHiddenPrev" : "C", 1, tv_run_make(r, t, s));
+    tv_pd_out(r, n, "Gate", 2, matrix(r, t, axis_of(s, 0), 3 * axis_of(s, 1)));
     return NULL;
 }
 
@@ -143,44 +143,44 @@ PD_RULE(rnn_unit)
 
 PD_RULE(sequence_pool)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
     if (s.rank)
         s.d[0] = 1;
-    const uint32_t y = pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
-    pd_out(r, n, "MaxIndex", 1, tv_run_make(r, TV_I32, &s));
+    const uint32_t y = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "MaxIndex", 1, tv_run_make(r, TV_I32, &s));
     return NULL;
 }
 
 /* Rows repeated as often as the other operand has tokens. */
 PD_RULE(sequence_expand)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
     tv_shape s = *tv_run_shape(r, x);
     if (s.rank)
         s.d[0] = axis_of(tv_run_shape(r, y), 0);
-    const uint32_t out = pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &out, 1));
-    pd_out(r, n, "Out", 0, out);
+    const uint32_t out = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
+    TV_TRY(tv_pd_route(r, n, &out, 1));
+    tv_pd_out(r, n, "Out", 0, out);
     return NULL;
 }
 
 PD_RULE(sequence_concat)
 {
-    const pd_list x = pd_in_list(r, n, "X", 0);
+    const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
     TV_TRY(tv_rule_concat(r, 0, x.v, x.n, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -189,27 +189,27 @@ PD_RULE(sequence_move)
 {
     static const char *const out[] = {"Out", "Y", "Output"};
     const uint32_t x =
-        pd_in(r, n, "X", 0) != TV_NO_VALUE ? pd_in(r, n, "X", 0) : pd_in(r, n, "Input", 0);
+        tv_pd_in(r, n, "X", 0) != TV_NO_VALUE ? tv_pd_in(r, n, "X", 0) : tv_pd_in(r, n, "Input", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
-    const int64_t width = (int64_t)pd_attr_num(r, n, "new_dim", 0);
+    const int64_t width = (int64_t)tv_pd_attr_num(r, n, "new_dim", 0);
     if (width > 0 && s.rank == 2) {
         s.d[0] = s.d[0] * s.d[1] / width;
         s.d[1] = width;
     }
     const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
+    TV_TRY(tv_pd_route(r, n, &y, 1));
     for (size_t i = 0; i < 3; i++)
-        pd_out(r, n, out[i], 0, y);
+        tv_pd_out(r, n, out[i], 0, y);
     return NULL;
 }
 
 /* [tokens, width] to [sequences, longest, width]. */
 PD_RULE(sequence_pad)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const double length = pd_attr_num(r, n, "padded_length", -1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const double length = tv_pd_attr_num(r, n, "padded_length", -1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_shape *xs = tv_run_shape(r, x);
@@ -217,20 +217,20 @@ PD_RULE(sequence_pad)
     for (uint32_t i = 1; i < xs->rank; i++)
         if (!tv_shape_push(&s, xs->d[i]))
             return tv_run_fail(r, "program.reshape-rank", N_("a tensor has too many dimensions"));
-    const uint32_t y = pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
+    const uint32_t y = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Out", 0, y);
     tv_shape lengths = {.rank = 1, .d = {1}};
     tv_dtype dtype = TV_I64;
-    (void)pd_declared(r, n, "Length", 1, 0, &lengths, &dtype);
-    pd_out(r, n, "Length", 1, pd_make_guess(r, dtype, &lengths));
+    (void)tv_pd_declared(r, n, "Length", 1, 0, &lengths, &dtype);
+    tv_pd_out(r, n, "Length", 1, tv_pd_make_guess(r, dtype, &lengths));
     return NULL;
 }
 
 /* [sequences, longest, width] and lengths to [tokens, width]. */
 PD_RULE(sequence_unpad)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_shape *xs = tv_run_shape(r, x);
@@ -238,39 +238,39 @@ PD_RULE(sequence_unpad)
     for (uint32_t i = 2; i < xs->rank; i++)
         if (!tv_shape_push(&s, xs->d[i]))
             return tv_run_fail(r, "program.reshape-rank", N_("a tensor has too many dimensions"));
-    const uint32_t y = pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
+    const uint32_t y = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, &s);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 PD_RULE(sequence_mask)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
-    const pd_where most = {.attr = "maxlen", .tensor = "MaxLenTensor", .place = 1};
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
+    const tv_pd_where most = {.attr = "maxlen", .tensor = "MaxLenTensor", .place = 1};
     tv_shape declared = {0};
     tv_dtype dtype = TV_DTYPE_UNKNOWN;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
-    double length = pd_read_num(r, n, most, -1);
+    double length = tv_pd_read_num(r, n, most, -1);
     const bool known = length > 0;
-    if (!known && pd_declared(r, n, "Y", 0, 0, &declared, &dtype) && declared.rank)
+    if (!known && tv_pd_declared(r, n, "Y", 0, 0, &declared, &dtype) && declared.rank)
         length = (double)declared.d[declared.rank - 1];
     if (!tv_shape_push(&s, (int64_t)fmax(length, 1)))
         return tv_run_fail(r, "program.reshape-rank", N_("a tensor has too many dimensions"));
-    const uint32_t y = tv_run_make(r, pd_attr_dtype(n, "out_dtype", TV_I64), &s);
+    const uint32_t y = tv_run_make(r, tv_pd_attr_dtype(n, "out_dtype", TV_I64), &s);
     if (!known)
         tv_run_guess(r, y);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Y", 0, y);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
 
 /* A product of each token's neighbourhood by a filter [context·width, out]. */
 PD_RULE(sequence_conv)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), w = pd_in(r, n, "Filter", 2);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), w = tv_pd_in(r, n, "Filter", 2);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -279,14 +279,14 @@ PD_RULE(sequence_conv)
                         .d = {axis_of(tv_run_shape(r, x), 0), axis_of(tv_run_shape(r, w), 0)}};
     TV_TRY(tv_rule_copy(r, tv_run_at(r, x)->dtype, &s, &x, 1, &y));
     TV_TRY(tv_rule_linear(r, true, y, w, TV_NO_VALUE, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* Windows of an image as tokens. */
 PD_RULE(image_to_sequence)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     const int64_t *k = NULL, *stride = NULL, *pad = NULL;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -305,20 +305,20 @@ PD_RULE(image_to_sequence)
         windows *= tv_shape_slide(&w, 0, s->d[2 + i]);
     }
     const uint32_t y = matrix(r, tv_run_at(r, x)->dtype, windows, s->d[1] * k[0] * k[1]);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Out", 0, y);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
 /* Row convolution: a filter over the tokens ahead. */
 PD_RULE(row_conv)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_rule_cumulative(r, x, &y));
-    pd_out(r, n, "Out", 0, y);
+    tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
 
@@ -328,7 +328,7 @@ PD_RULE(row_conv)
 PD_RULE(decode_path)
 {
     static const char *const out[] = {"ViterbiPath", "Output", "Path"};
-    const uint32_t x = pd_main(r, n);
+    const uint32_t x = tv_pd_main(r, n);
     TV_TRY(tv_run_need(r, x));
     const tv_shape *xs = tv_run_shape(r, x);
     tv_shape s = *xs;
@@ -338,10 +338,10 @@ PD_RULE(decode_path)
         s = (tv_shape){.rank = 2, .d = {xs->d[0], xs->d[1]}};
     const uint32_t y = tv_run_make(r, TV_I64, &s);
     const uint32_t score = tv_run_make(r, TV_F32, &(tv_shape){.rank = 1, .d = {axis_of(xs, 0)}});
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "Scores", 0, score);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "Scores", 0, score);
     for (size_t i = 0; i < 3; i++)
-        pd_out(r, n, out[i], i == 2 ? 1 : 0, y);
+        tv_pd_out(r, n, out[i], i == 2 ? 1 : 0, y);
     return NULL;
 }
 
@@ -358,10 +358,10 @@ PD_RULE(declared)
         tv_shape s = {.rank = v->rank <= TV_LIMIT_RANK ? v->rank : 0};
         for (uint32_t k = 0; k < s.rank; k++)
             s.d[k] = v->dims[k].size;
-        y[count] = pd_make_guess(r, v->dtype, &s);
+        y[count] = tv_pd_make_guess(r, v->dtype, &s);
         tv_run_out(r, n, i, y[count++]);
     }
-    return pd_route(r, n, y, count);
+    return tv_pd_route(r, n, y, count);
 }
 
 static const tv_rule rules[] = {

@@ -27,19 +27,19 @@ static size_t count_attr(const tv_node *n, const char *name)
 
 PD_RULE(yolo_box)
 {
-    const uint32_t x = pd_in(r, n, "X", 0);
+    const uint32_t x = tv_pd_in(r, n, "X", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_shape *s = tv_run_shape(r, x);
     const int64_t anchors = (int64_t)count_attr(n, "anchors") / 2;
     const int64_t boxes = axis_of(s, 2) * axis_of(s, 3) * anchors;
-    const int64_t b = axis_of(s, 0), classes = (int64_t)pd_attr_num(r, n, "class_num", 1);
+    const int64_t b = axis_of(s, 0), classes = (int64_t)tv_pd_attr_num(r, n, "class_num", 1);
     const tv_dtype t = tv_run_at(r, x)->dtype;
     const uint32_t y[2] = {make(r, t, 3, (const int64_t[]){b, boxes, 4}),
                            make(r, t, 3, (const int64_t[]){b, boxes, classes})};
-    TV_TRY(pd_route(r, n, y, 2));
-    pd_out(r, n, "Boxes", 0, y[0]);
-    pd_out(r, n, "Scores", 1, y[1]);
+    TV_TRY(tv_pd_route(r, n, y, 2));
+    tv_pd_out(r, n, "Boxes", 0, y[0]);
+    tv_pd_out(r, n, "Scores", 1, y[1]);
     return NULL;
 }
 
@@ -48,7 +48,7 @@ PD_RULE(yolo_box)
 static int64_t priors(tv_running *r, const tv_node *n)
 {
     const tv_attr *ratios = tv_node_attr(n, "aspect_ratios");
-    const bool flip = pd_attr_num(r, n, "flip", 0) != 0;
+    const bool flip = tv_pd_attr_num(r, n, "flip", 0) != 0;
     int64_t kinds = 1;
     for (size_t i = 0; ratios && ratios->kind == TV_ATTR_FLOATS && i < ratios->n; i++)
         if (fabs(ratios->u.floats[i] - 1) > 1e-6)
@@ -69,7 +69,7 @@ static int64_t dense_priors(const tv_node *n)
 /* arg 0: prior_box, 1: density_prior_box, 2: anchor_generator. */
 PD_RULE(prior_box)
 {
-    const uint32_t x = pd_in(r, n, "Input", 0);
+    const uint32_t x = tv_pd_in(r, n, "Input", 0);
     TV_TRY(tv_run_need(r, x));
     const tv_shape *s = tv_run_shape(r, x);
     int64_t each = priors(r, n);
@@ -77,14 +77,14 @@ PD_RULE(prior_box)
         each = dense_priors(n);
     if (rule->arg == 2)
         each = (int64_t)(count_attr(n, "anchor_sizes") * count_attr(n, "aspect_ratios"));
-    const bool flat = pd_attr_num(r, n, "flatten_to_2d", 0) != 0;
+    const bool flat = tv_pd_attr_num(r, n, "flatten_to_2d", 0) != 0;
     const int64_t h = axis_of(s, 2), w = axis_of(s, 3);
     const int64_t d[] = {h, w, each, 4}, two[] = {h * w * each, 4};
     const uint32_t y[2] = {make(r, TV_F32, flat ? 2 : 4, flat ? two : d),
                            make(r, TV_F32, flat ? 2 : 4, flat ? two : d)};
-    TV_TRY(pd_route(r, n, y, 2));
-    pd_out(r, n, rule->arg == 2 ? "Anchors" : "Boxes", 0, y[0]);
-    pd_out(r, n, "Variances", 1, y[1]);
+    TV_TRY(tv_pd_route(r, n, y, 2));
+    tv_pd_out(r, n, rule->arg == 2 ? "Anchors" : "Boxes", 0, y[0]);
+    tv_pd_out(r, n, "Variances", 1, y[1]);
     return NULL;
 }
 
@@ -92,17 +92,17 @@ PD_RULE(prior_box)
 
 PD_RULE(box_coder)
 {
-    const uint32_t prior = pd_in(r, n, "PriorBox", 0), target = pd_in(r, n, "TargetBox", 2);
+    const uint32_t prior = tv_pd_in(r, n, "PriorBox", 0), target = tv_pd_in(r, n, "TargetBox", 2);
     (void)rule;
     TV_TRY(tv_run_need(r, prior));
     TV_TRY(tv_run_need(r, target));
-    const bool encodes = pd_attr_is(r, n, "code_type", "encode_center_size");
+    const bool encodes = tv_pd_attr_is(r, n, "code_type", "encode_center_size");
     const tv_shape *t = tv_run_shape(r, target);
     const int64_t pairs[] = {axis_of(t, 0), axis_of(tv_run_shape(r, prior), 0), 4};
     const uint32_t y = encodes ? make(r, tv_run_at(r, target)->dtype, 3, pairs)
                                : tv_run_make(r, tv_run_at(r, target)->dtype, t);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "OutputBox", 0, y);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "OutputBox", 0, y);
     return NULL;
 }
 
@@ -113,25 +113,25 @@ PD_RULE(like_boxes)
     uint32_t x = TV_NO_VALUE;
     (void)rule;
     for (size_t i = 0; i < 3; i++)
-        x = x == TV_NO_VALUE ? pd_in(r, n, in[i], 0) : x;
+        x = x == TV_NO_VALUE ? tv_pd_in(r, n, in[i], 0) : x;
     TV_TRY(tv_run_need(r, x));
     const uint32_t y = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
-    TV_TRY(pd_route(r, n, &y, 1));
+    TV_TRY(tv_pd_route(r, n, &y, 1));
     for (size_t i = 0; i < 2; i++)
-        pd_out(r, n, out[i], 0, y);
+        tv_pd_out(r, n, out[i], 0, y);
     return NULL;
 }
 
 PD_RULE(iou_similarity)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), y = pd_in(r, n, "Y", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
     const int64_t d[] = {axis_of(tv_run_shape(r, x), 0), axis_of(tv_run_shape(r, y), 0)};
     const uint32_t out = make(r, tv_run_at(r, x)->dtype, 2, d);
-    TV_TRY(pd_route(r, n, &out, 1));
-    pd_out(r, n, "Out", 0, out);
+    TV_TRY(tv_pd_route(r, n, &out, 1));
+    tv_pd_out(r, n, "Out", 0, out);
     return NULL;
 }
 
@@ -140,36 +140,36 @@ PD_RULE(iou_similarity)
 /* Boxes [n, m, 4] and scores [n, classes, m]; at most keep_top_k per image stay. */
 PD_RULE(multiclass_nms)
 {
-    const uint32_t boxes = pd_in(r, n, "BBoxes", 0), scores = pd_in(r, n, "Scores", 1);
+    const uint32_t boxes = tv_pd_in(r, n, "BBoxes", 0), scores = tv_pd_in(r, n, "Scores", 1);
     (void)rule;
     TV_TRY(tv_run_need(r, boxes));
     TV_TRY(tv_run_need(r, scores));
     const tv_shape *s = tv_run_shape(r, scores);
     const int64_t images = s->rank == 3 ? s->d[0] : 1;
     const int64_t most = s->rank == 3 ? s->d[1] * s->d[2] : axis_of(s, 0);
-    const double keep = pd_attr_num(r, n, "keep_top_k", -1);
+    const double keep = tv_pd_attr_num(r, n, "keep_top_k", -1);
     const int64_t kept = images * (keep > 0 && (int64_t)keep < most ? (int64_t)keep : most);
     const uint32_t y[3] = {
-        pd_make_guess(r, tv_run_at(r, boxes)->dtype, &(tv_shape){.rank = 2, .d = {kept, 6}}),
-        pd_make_guess(r, TV_I32, &(tv_shape){.rank = 2, .d = {kept, 1}}),
+        tv_pd_make_guess(r, tv_run_at(r, boxes)->dtype, &(tv_shape){.rank = 2, .d = {kept, 6}}),
+        tv_pd_make_guess(r, TV_I32, &(tv_shape){.rank = 2, .d = {kept, 1}}),
         make(r, TV_I32, 1, &images)};
-    TV_TRY(pd_route(r, n, y, 3));
-    pd_out(r, n, "Out", 0, y[0]);
-    pd_out(r, n, "Index", 1, y[1]);
-    pd_out(r, n, "NmsRoisNum", 2, y[2]);
-    pd_out(r, n, "RoisNum", 2, y[2]);
+    TV_TRY(tv_pd_route(r, n, y, 3));
+    tv_pd_out(r, n, "Out", 0, y[0]);
+    tv_pd_out(r, n, "Index", 1, y[1]);
+    tv_pd_out(r, n, "NmsRoisNum", 2, y[2]);
+    tv_pd_out(r, n, "RoisNum", 2, y[2]);
     return NULL;
 }
 
 PD_RULE(nms)
 {
-    const uint32_t x = pd_in(r, n, "Boxes", 0);
+    const uint32_t x = tv_pd_in(r, n, "Boxes", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const tv_shape s = {.rank = 1, .d = {axis_of(tv_run_shape(r, x), 0)}};
-    const uint32_t y = pd_make_guess(r, TV_I64, &s);
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "KeepBoxesIdxs", 0, y);
+    const uint32_t y = tv_pd_make_guess(r, TV_I64, &s);
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "KeepBoxesIdxs", 0, y);
     return NULL;
 }
 
@@ -178,68 +178,68 @@ PD_RULE(nms)
 /* arg 1: position-sensitive, with channels of its own. */
 PD_RULE(roi_pool)
 {
-    const uint32_t x = pd_in(r, n, "X", 0), rois = pd_in(r, n, "ROIs", 1);
+    const uint32_t x = tv_pd_in(r, n, "X", 0), rois = tv_pd_in(r, n, "ROIs", 1);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, rois));
-    const int64_t c = rule->arg ? (int64_t)pd_attr_num(r, n, "output_channels", 1)
+    const int64_t c = rule->arg ? (int64_t)tv_pd_attr_num(r, n, "output_channels", 1)
                                 : axis_of(tv_run_shape(r, x), 1);
     const int64_t d[] = {axis_of(tv_run_shape(r, rois), 0), c,
-                         (int64_t)pd_attr_num(r, n, "pooled_height", 1),
-                         (int64_t)pd_attr_num(r, n, "pooled_width", 1)};
+                         (int64_t)tv_pd_attr_num(r, n, "pooled_height", 1),
+                         (int64_t)tv_pd_attr_num(r, n, "pooled_width", 1)};
     const uint32_t y[2] = {make(r, tv_run_at(r, x)->dtype, 4, d), make(r, TV_I64, 4, d)};
-    TV_TRY(pd_route(r, n, y, 2));
-    pd_out(r, n, "Out", 0, y[0]);
-    pd_out(r, n, "Argmax", 1, y[1]);
+    TV_TRY(tv_pd_route(r, n, y, 2));
+    tv_pd_out(r, n, "Out", 0, y[0]);
+    tv_pd_out(r, n, "Argmax", 1, y[1]);
     return NULL;
 }
 
 PD_RULE(generate_proposals)
 {
-    const uint32_t scores = pd_in(r, n, "Scores", 0);
+    const uint32_t scores = tv_pd_in(r, n, "Scores", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, scores));
     const int64_t images = axis_of(tv_run_shape(r, scores), 0);
-    const int64_t kept = images * (int64_t)pd_attr_num(r, n, "post_nms_topN", 1000);
-    const uint32_t y[3] = {pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 4}}),
-                           pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 1}}),
+    const int64_t kept = images * (int64_t)tv_pd_attr_num(r, n, "post_nms_topN", 1000);
+    const uint32_t y[3] = {tv_pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 4}}),
+                           tv_pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 1}}),
                            make(r, TV_I32, 1, &images)};
-    TV_TRY(pd_route(r, n, y, 3));
-    pd_out(r, n, "RpnRois", 0, y[0]);
-    pd_out(r, n, "RpnRoiProbs", 1, y[1]);
-    pd_out(r, n, "RpnRoisNum", 2, y[2]);
+    TV_TRY(tv_pd_route(r, n, y, 3));
+    tv_pd_out(r, n, "RpnRois", 0, y[0]);
+    tv_pd_out(r, n, "RpnRoiProbs", 1, y[1]);
+    tv_pd_out(r, n, "RpnRoisNum", 2, y[2]);
     return NULL;
 }
 
 /* Regions shared out over the levels: evenly, for lack of better. */
 PD_RULE(distribute_proposals)
 {
-    const uint32_t x = pd_in(r, n, "FpnRois", 0);
-    const size_t levels = pd_out_count(r, n, "MultiFpnRois", 0);
+    const uint32_t x = tv_pd_in(r, n, "FpnRois", 0);
+    const size_t levels = tv_pd_out_count(r, n, "MultiFpnRois", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     const int64_t all = axis_of(tv_run_shape(r, x), 0);
     const tv_shape part = {.rank = 2,
                            .d = {levels ? (all + (int64_t)levels - 1) / (int64_t)levels : all, 4}};
     for (size_t i = 0; i < levels; i++) {
-        const uint32_t y = pd_make_guess(r, tv_run_at(r, x)->dtype, &part);
-        TV_TRY(pd_route(r, n, &y, 1));
-        pd_out_at(r, n, "MultiFpnRois", 0, i, y);
-        pd_out_at(r, n, "MultiLevelRoIsNum", 1, i,
-                  pd_make_guess(r, TV_I32, &(tv_shape){.rank = 1, .d = {1}}));
+        const uint32_t y = tv_pd_make_guess(r, tv_run_at(r, x)->dtype, &part);
+        TV_TRY(tv_pd_route(r, n, &y, 1));
+        tv_pd_out_at(r, n, "MultiFpnRois", 0, i, y);
+        tv_pd_out_at(r, n, "MultiLevelRoIsNum", 1, i,
+                     tv_pd_make_guess(r, TV_I32, &(tv_shape){.rank = 1, .d = {1}}));
     }
     const int64_t index[] = {all, 1};
-    pd_out(r, n, "RestoreIndex", 2, make(r, TV_I32, 2, index));
+    tv_pd_out(r, n, "RestoreIndex", 2, make(r, TV_I32, 2, index));
     return NULL;
 }
 
 PD_RULE(collect_proposals)
 {
-    const int64_t kept = (int64_t)pd_attr_num(r, n, "post_nms_topN", 1000);
+    const int64_t kept = (int64_t)tv_pd_attr_num(r, n, "post_nms_topN", 1000);
     (void)rule;
-    const uint32_t y = pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 4}});
-    TV_TRY(pd_route(r, n, &y, 1));
-    pd_out(r, n, "FpnRois", 0, y);
-    pd_out(r, n, "RoisNum", 1, make(r, TV_I32, 1, (const int64_t[]){1}));
+    const uint32_t y = tv_pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 4}});
+    TV_TRY(tv_pd_route(r, n, &y, 1));
+    tv_pd_out(r, n, "FpnRois", 0, y);
+    tv_pd_out(r, n, "RoisNum", 1, make(r, TV_I32, 1, (const int64_t[]){1}));
     return NULL;
 }
 
@@ -256,10 +256,10 @@ PD_RULE(declared)
         tv_shape s = {.rank = v->rank <= TV_LIMIT_RANK ? v->rank : 0};
         for (uint32_t k = 0; k < s.rank; k++)
             s.d[k] = v->dims[k].size;
-        y[count] = pd_make_guess(r, v->dtype, &s);
+        y[count] = tv_pd_make_guess(r, v->dtype, &s);
         tv_run_out(r, n, i, y[count++]);
     }
-    return pd_route(r, n, y, count);
+    return tv_pd_route(r, n, y, count);
 }
 
 static const tv_rule rules[] = {
