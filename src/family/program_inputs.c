@@ -272,7 +272,9 @@ static void settle(tv_running *r, sizes *s)
     bool cached = asked(r, AXIS_PAST) > 0;
     if (!cached && s->stated[AXIS_PAST] > 0 && !s->open[AXIS_PAST])
         s->v[AXIS_PAST] = s->stated[AXIS_PAST];
-    r->batch_stated = s->stated[AXIS_BATCH] > 0 ? s->stated[AXIS_BATCH] : s->v[AXIS_BATCH];
+    /* An open batch gives way to nothing: its example is no statement. */
+    const bool fixed = s->stated[AXIS_BATCH] > 0 && !s->open[AXIS_BATCH];
+    r->batch_stated = fixed ? s->stated[AXIS_BATCH] : s->v[AXIS_BATCH];
     r->batch = s->v[AXIS_BATCH];
 }
 
