@@ -67,14 +67,24 @@ static const tv_err *read_weights(tv_gather *g, tv_str program, uint32_t file, t
 
 /* ---- programs ---- */
 
+static const tv_err *read_program(tv_gather *g, tv_str path, tv_bytes_view bytes,
+                                  tv_paddle_program *p)
+{
+    const tv_err *e = tv_is_paddle_pir(bytes) ? tv_read_paddle_pir(g, path, bytes, p)
+                                              : tv_read_paddle_desc(g, path, bytes, p);
+    if (!e || e->code != TV_INPUT)
+        return e;
+    tv_err *told = tv_while(g->a, e, TV_TEXT0("paddle.reading", N_("reading the Paddle program")));
+    return tv_hint(told, TV_TEXT0("paddle.reading",
+                                  N_("Fetch the file again: it is cut short, damaged or no Paddle "
+                                     "program.")));
+}
+
 const tv_err *tv_read_paddle_model(tv_gather *g, tv_str path, tv_bytes_view bytes)
 {
     tv_paddle_program p = {0};
     tv_program *program = tv_new(g->a, tv_program, 1);
-    if (tv_is_paddle_pir(bytes))
-        TV_TRY(tv_read_paddle_pir(g, path, bytes, &p));
-    else
-        TV_TRY(tv_read_paddle_desc(g, path, bytes, &p));
+    TV_TRY(read_program(g, path, bytes, &p));
     const uint32_t file = tv_gather_file(g, path, bytes);
     TV_TRY(read_weights(g, path, file, &p));
     TV_TRY(tv_read_paddle_settings(g, tv_path_folder(path), &p));

@@ -168,6 +168,8 @@ static void wrong_with(const tv_err *e, const char *id, uint64_t offset)
 {
     if (!e)
         fail_msg("%s was read", id);
+    while (e->cause) /* what was being done stands around what was wrong */
+        e = e->cause;
     assert_string_equal(e->what.id, id);
     assert_true(e->has_offset);
     assert_int_equal(e->offset, offset);
