@@ -185,7 +185,17 @@ size_t tv_life_moves(tv_arena *a, const tv_device *train, tv_dtype trained_in,
 
 /* ---- number formats ---- */
 
-/* Bytes of weights that one pass reads, active experts only. */
+/* Weights of an op as they lie in memory; an output matrix that is an embedding too has none of its
+ * own. */
+static double stored_weights(const tv_graph *g, const tv_op *op)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < op->n_weights; i++)
+        bytes += g->weights[op->first_weight + i].bytes;
+    return bytes > 0 ? bytes : op->weight_bytes;
+}
+
+/* Bytes of weights that one pass reads: active experts only, and of look-up tables a few rows. */
 static double weights_read(const tv_case *c, tv_arena *scratch)
 {
     const tv_graph *g = c->decode ? c->decode : c->graph;
@@ -195,9 +205,11 @@ static double weights_read(const tv_case *c, tv_arena *scratch)
     double bytes = 0;
     for (size_t i = 0; i < g->n_ops; i++) {
         const tv_op *op = &g->ops[i];
+        if (op->kind == TV_OP_EMBEDDING)
+            continue;
         const double share =
             op->experts > 0 ? fmin(1, op->expert_top_k * c->job.batch / op->experts) : 1;
-        bytes += op->weight_bytes * share * counts[op->block];
+        bytes += stored_weights(g, op) * share * counts[op->block];
     }
     tv_arena_rewind(scratch, mark);
     return c->job.parallel.tp > 1 ? bytes / c->job.parallel.tp : bytes;

@@ -363,7 +363,7 @@ static void narrower_weights_are_read_sooner(void **state)
     tv_format_effect rows[TV_LIFE_FORMATS];
     const size_t n = tv_life_formats(w.a, w.scratch, served(&w, 1, &d), rows);
     assert_int_equal(n, TV_LIFE_FORMATS);
-    double before = INFINITY;
+    double before = HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].runs)
             continue;
