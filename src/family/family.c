@@ -1,6 +1,8 @@
 /* Which family a source belongs to. Knows the table of families and nothing of any of them. */
 #include "family.h"
 
+#include "state_dict.h"
+
 static const tv_family *best_claim(const tv_source *s)
 {
     const tv_family *best = NULL;
@@ -30,11 +32,8 @@ static const tv_err *unknown_source(tv_arena *a, const tv_source *s)
                                               "a built-in model (trivet models).")));
 }
 
-const tv_err *tv_family_model(tv_arena *a, const tv_source *s, const tv_model **out)
+static const tv_err *make(tv_arena *a, const tv_source *s, const tv_family *family, tv_model **out)
 {
-    const tv_family *family = best_claim(s);
-    if (!family)
-        return unknown_source(a, s);
     tv_model *m = tv_new(a, tv_model, 1);
     m->family = family->name;
     m->name = s->name;
@@ -46,6 +45,39 @@ const tv_err *tv_family_model(tv_arena *a, const tv_source *s, const tv_model **
     TV_TRY(family->make(a, s, m));
     for (size_t i = 0; i < s->n_warnings; i++)
         tv_family_warn(a, m, s->warnings[i]);
+    *out = m;
+    return NULL;
+}
+
+/* Tensors alone: the architecture that their names and shapes say, where its parameters come to
+ * the same number; *out stays NULL otherwise. */
+static const tv_err *from_names(tv_arena *a, const tv_source *s, const tv_model **out)
+{
+    const tv_source *again = NULL;
+    tv_model *m = NULL;
+    TV_TRY(tv_state_dict_source(a, s, &again));
+    const tv_family *family = again ? best_claim(again) : NULL;
+    if (!family || make(a, again, family, &m))
+        return NULL;
+    const double held = tv_state_dict_count(s).params;
+    if (m->params < 0.99 * held || m->params > 1.01 * held)
+        return NULL;
+    m->model_type = (tv_str){0}; /* the files say none */
+    *out = m;
+    return NULL;
+}
+
+const tv_err *tv_family_model(tv_arena *a, const tv_source *s, const tv_model **out)
+{
+    *out = NULL;
+    TV_TRY(from_names(a, s, out));
+    if (*out)
+        return NULL;
+    const tv_family *family = best_claim(s);
+    tv_model *m = NULL;
+    if (!family)
+        return unknown_source(a, s);
+    TV_TRY(make(a, s, family, &m));
     *out = m;
     return NULL;
 }

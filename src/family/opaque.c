@@ -8,6 +8,7 @@
  * what division leaves over stands in the embedding block as "unassigned", so that the total is
  * exact. */
 #include "decoder.h"
+#include "state_dict.h"
 
 #include <math.h>
 
@@ -76,10 +77,7 @@ static tv_decoder *decoder_for(tv_arena *a, double n)
 
 static double tensor_elements(const tv_source *s)
 {
-    double n = 0;
-    for (size_t i = 0; i < s->n_tensors; i++)
-        n += s->tensors[i].shares ? 0 : (double)s->tensors[i].elements;
-    return n;
+    return tv_state_dict_count(s).params;
 }
 
 /* The type that holds most bytes. */
@@ -120,6 +118,16 @@ static const tv_err *make(tv_arena *a, const tv_source *s, tv_model *m)
                               "width {width}; activations, cache and time rest on that"),
                            tv_arg_num("layers", TV_ARG_COUNT, d->n_layers),
                            tv_arg_num("width", TV_ARG_COUNT, d->hidden)));
+    const tv_state_count count = tv_state_dict_count(s);
+    if (count.kernels > 0.2 * count.params)
+        tv_family_warn(
+            a, m,
+            TV_TEXT(a, "opaque.kernels",
+                    N_("{share} of the parameters are convolution kernels: weights, "
+                       "gradients and optimizer states hold, activations and time do not, "
+                       "for sizes of images and strides are not in a state dict; name "
+                       "the model, its ONNX file or a capture"),
+                    tv_arg_num("share", TV_ARG_RATIO, count.kernels / count.params)));
     return NULL;
 }
 
