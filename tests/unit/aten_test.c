@@ -135,7 +135,7 @@ static const char two_symbols[] =
     "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\"nodes\":["
     "{\"target\":\"torch.ops.aten.view.default\",\"inputs\":[{\"name\":\"self\",\"arg\":"
     "{\"as_tensor\":{\"name\":\"x\"}}},{\"name\":\"size\",\"arg\":{\"as_sym_ints\":["
-    "{\"as_name\":\"n\"},{\"as_int\":4}]}}],\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],"
+    "{\"as_name\":\"n\"},{\"as_int\":-1}]}}],\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],"
     "\"metadata\":{}}],\"tensor_values\":{\"x\":{\"dtype\":7,\"sizes\":[{\"as_expr\":"
     "{\"expr_str\":\"s0\",\"hint\":{\"as_int\":2}}},{\"as_int\":3},{\"as_int\":4}]},"
     "\"y\":{\"dtype\":7,\"sizes\":[{\"as_expr\":{\"expr_str\":\"3*s0\"}},{\"as_int\":4}]}},"
@@ -144,7 +144,7 @@ static const char two_symbols[] =
 static void symbols_follow_the_batch(void **state)
 {
     (void)state;
-    static const double batches[] = {0, 2, 7, 64};
+    static const double batches[] = {0, 2, 4, 7, 64};
     tv_arena *a = test_arena();
     tv_pt2_graph g;
     assert_ok(a, tv_pt2_read_graph(a, TV_S("two"), tv_str_of(two_symbols), &g));
