@@ -405,8 +405,11 @@ static const tv_err *rnn(tv_running *r, const tv_node *n, const tv_rule *rule)
     };
     TV_TRY(tv_rule_rnn(r, &call, in, count, &y, &h, rule->arg == 4 ? &c : NULL));
     tv_aten_out(r, n, 0, y);
-    tv_aten_out(r, n, 1, h);
-    tv_aten_out(r, n, 2, c);
+    /* Of the final states torch 2.6 and 2.8 state what their CPU kernel hands back, with an axis
+     * more than the module has. */
+    tv_run_out(r, n, 1, h);
+    if (rule->arg == 4)
+        tv_run_out(r, n, 2, c);
     tv_aten_rest(r, n, rule->arg == 4 ? 3 : 2, in[0]);
     return NULL;
 }
