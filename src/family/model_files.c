@@ -68,19 +68,16 @@ static bool is_buffer(const tv_tensor *t)
 
 static bool is_scale(tv_str name)
 {
-    static const char *const ends[] = {"weight_scale_inv",
-                                       "weight_scale",
-                                       "weight_scale_2",
-                                       "input_scale",
-                                       "weight_shape",
-                                       "weight_zero_point",
-                                       "qzeros",
-                                       "g_idx",
-                                       ".scales",
-                                       "_scales",
-                                       "k_scale",
-                                       "v_scale",
-                                       NULL};
+    static const char *const ends[] = {
+        "weight_scale_inv", "weight_scale", "weight_scale_2", "input_scale", "weight_shape",
+        "weight_zero_point", "qzeros", "g_idx", ".scales", "_scales", "k_scale", "v_scale",
+        /* bitsandbytes */
+        ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map",
+        ".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4", ".SCB",
+        ".weight_format",
+        /* compressed-tensors, quanto */
+        "weight_global_scale", "input_global_scale", "weight_g_idx", "input_zero_point",
+        "output_scale", "weight._scale", "weight._shift", NULL};
     return ends_any(name, ends);
 }
 

@@ -59,7 +59,8 @@ static void bitsandbytes(const tv_json *j, tv_quant *q)
         return;
     }
     bool twice = tv_json_bool(tv_json_get(j, "bnb_4bit_use_double_quant"), false);
-    q->dtype = TV_NF4;
+    const tv_str kind = tv_json_str(tv_json_get(j, "bnb_4bit_quant_type"));
+    q->dtype = tv_str_is(kind, "fp4") ? TV_F4 : TV_NF4;
     q->bytes_per_weight = twice ? 0.5 + 1.0 / 64 + 4.0 / (64 * 256) : 0.5 + 4.0 / 64;
 }
 
@@ -99,6 +100,67 @@ static void commonest(const tv_json *j, tv_quant *q)
     }
 }
 
+/* A 16-bit scale and a 16-bit zero point or shift per group. */
+static void shifted_bits(tv_quant *q, double bits, double group)
+{
+    q->dtype = bits <= 2 ? TV_U2 : bits <= 4 ? TV_U4 : TV_I8;
+    q->bytes_per_weight = bits / 8 + (group > 0 ? 4 / group : 0);
+}
+
+/* transformers' HqqConfig: the parameters of one tag, or of the first. */
+static void hqq(const tv_json *j, tv_quant *q)
+{
+    const tv_json *c = tv_json_get(j, "quant_config");
+    const tv_json *w = tv_json_get(c, "weight_quant_params");
+    if (w->type != TV_JSON_OBJECT && c->n)
+        w = tv_json_get(&c->items[0], "weight_quant_params");
+    shifted_bits(q, tv_json_num(tv_json_get(w, "nbits"), 4),
+                 tv_json_num(tv_json_get(w, "group_size"), 64));
+}
+
+/* A word like "int4", "float8" or "int4_weight_only" and a group of 128 unless stated. */
+static void by_word(tv_quant *q, tv_str word, double group)
+{
+    const bool four = tv_str_has(word, TV_S("int4")) || tv_str_has(word, TV_S("Int4"));
+    const bool weight8 = tv_str_has(word, TV_S("int8")) || tv_str_has(word, TV_S("Int8"));
+    if (four) {
+        shifted_bits(q, 4, group);
+    } else if (tv_str_has(word, TV_S("int2"))) {
+        shifted_bits(q, 2, group);
+    } else if (tv_str_has(word, TV_S("loat8"))) {
+        q->dtype = TV_F8_E4M3;
+        q->bytes_per_weight = 1;
+    } else if (weight8) {
+        q->dtype = TV_I8;
+        q->bytes_per_weight = 1;
+    }
+}
+
+/* torchao: a name with arguments, or since 0.10 a configuration class per module. */
+static void torchao(const tv_json *j, tv_quant *q)
+{
+    const tv_json *type = tv_json_get(j, "quant_type");
+    const tv_json *one = tv_json_get(type, "default");
+    const double plain = tv_json_num(tv_json_path(j, "quant_type_kwargs.group_size"), 128);
+    if (type->type == TV_JSON_STRING)
+        by_word(q, tv_json_str(type), plain);
+    else
+        by_word(q, tv_json_str(tv_json_get(one, "_type")),
+                tv_json_num(tv_json_path(one, "_data.group_size"), 128));
+}
+
+/* AutoGPTQ's layout under the names that other tools give it. */
+static bool is_gptq_like(tv_str method)
+{
+    static const char *const names[] = {
+        "gptq",       "awq",        "gptq_marlin",      "awq_marlin",
+        "auto-round", "auto_round", "intel/auto-round", NULL};
+    for (size_t i = 0; names[i]; i++)
+        if (tv_str_is(method, names[i]))
+            return true;
+    return false;
+}
+
 static void by_method(const tv_json *j, tv_quant *q)
 {
     double bits = tv_json_num(tv_json_get(j, "bits"), 4);
@@ -110,8 +172,16 @@ static void by_method(const tv_json *j, tv_quant *q)
         first_group(j, q);
     else if (tv_str_is(q->method, "bitsandbytes"))
         bitsandbytes(j, q);
-    else if (tv_str_is(q->method, "awq") || tv_str_is(q->method, "gptq"))
+    else if (is_gptq_like(q->method))
         integer_bits(q, bits, group, true);
+    else if (tv_str_is(q->method, "hqq"))
+        hqq(j, q);
+    else if (tv_str_is(q->method, "quanto") || tv_str_is(q->method, "eetq"))
+        by_word(q, tv_json_str(tv_json_get(j, "weights")), 128);
+    else if (tv_str_is(q->method, "torchao"))
+        torchao(j, q);
+    else if (tv_str_is(q->method, "bitnet"))
+        shifted_bits(q, 2, 0);
     else if (tv_str_is(algo, "MIXED_PRECISION"))
         commonest(j, q);
     else if (!apply_rule(algo, q))
