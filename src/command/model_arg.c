@@ -33,8 +33,8 @@ static const tv_err *unknown_model(tv_request *r, tv_str name)
     return tv_hint(e, TV_TEXT0("model.unknown.try", N_("trivet models lists the built-in ones.")));
 }
 
-static const tv_err *source_of(tv_request *r, const tv_args *args, const tv_model_options *o,
-                               const tv_source **source)
+const tv_err *tv_source_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
+                                 const tv_source **source)
 {
     if (args->n == 0) {
         if (o->params > 0)
@@ -117,7 +117,7 @@ const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_mod
                                 const tv_model **out)
 {
     const tv_source *source = NULL;
-    TV_TRY(source_of(r, args, o, &source));
+    TV_TRY(tv_source_argument(r, args, o, &source));
     if (source->adapter)
         return tv_adapter_argument(r, source->adapter, o->base, out);
     if (o->base.n)

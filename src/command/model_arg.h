@@ -10,4 +10,8 @@
 const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
                                 const tv_model **out) TV_CHECKED;
 
+/* The same, before anybody says what it means as a model. */
+const tv_err *tv_source_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
+                                 const tv_source **source) TV_CHECKED;
+
 #endif

@@ -3,6 +3,8 @@
 
 #include "base/message.h"
 #include "base/unit.h"
+#include "held_tensors.h"
+#include "family/family.h"
 #include "model_arg.h"
 #include "read/builtin.h"
 #include "report/report.h"
@@ -167,14 +169,15 @@ static void shape_rows(tv_request *r, tv_table *t, const tv_page *page, const tv
     }
 }
 
-static void show_text(tv_request *r, const tv_model *m)
+static void show_text(tv_request *r, const tv_model *m, const tv_source *s)
 {
     static const tv_column columns[] = {{0}, {.flex = true}};
     const tv_page page = tv_page_on(r, r->out);
     tv_table t = {.columns = columns, .n_columns = 2};
     tv_page_put(&page, TV_BOLD, m->name);
     tv_putc(r->out, '\n');
-    add_row(r->a, &t, &page, N_("family"), tv_str_of(m->family));
+    if (m->family)
+        add_row(r->a, &t, &page, N_("family"), tv_str_of(m->family));
     add_row(r->a, &t, &page, N_("source"), m->source);
     shape_rows(r, &t, &page, m);
     if (m->stored != TV_DTYPE_UNKNOWN)
@@ -184,6 +187,7 @@ static void show_text(tv_request *r, const tv_model *m)
         tv_put_memory(&b, m->stored_bytes);
         add_row(r->a, &t, &page, N_("weights"), tv_buf_str(&b));
     }
+    tv_held_rows(r->a, &t, &page, s);
     tv_table_put(&page, &t, 2);
     if (m->n_parts)
         tv_page_head(&page, N_("Parts"));
@@ -222,14 +226,14 @@ static void parts_json(tv_request *r, tv_json_out *w, const tv_model *m)
     tv_json_end(w, ']');
 }
 
-static void show_json(tv_request *r, const tv_model *m)
+static void show_json(tv_request *r, const tv_model *m, const tv_source *s)
 {
     shape_row rows[SHAPE_ROWS];
     tv_json_out w = tv_json_write(r->out);
     shape_of(m, rows);
     tv_json_begin(&w, '{');
     put_str(&w, "name", m->name);
-    put_str(&w, "family", tv_str_of(m->family));
+    put_str(&w, "family", m->family ? tv_str_of(m->family) : (tv_str){0});
     put_str(&w, "source", m->source);
     for (size_t i = 0; i < SHAPE_ROWS; i++)
         put_known(&w, rows[i].key, rows[i].v);
@@ -237,6 +241,7 @@ static void show_json(tv_request *r, const tv_model *m)
     put_known(&w, "image_w", m->image_w);
     put_str(&w, "stored", m->stored ? tv_str_of(tv_dtype_of(m->stored)->name) : (tv_str){0});
     put_known(&w, "weights_bytes", m->stored_bytes);
+    tv_held_json(&w, s);
     parts_json(r, &w, m);
     if (m->file) {
         tv_json_key(&w, "file");
@@ -245,17 +250,39 @@ static void show_json(tv_request *r, const tv_model *m)
     tv_json_end(&w, '}');
 }
 
+/* Files that were read and that no family knows are shown for what they hold. */
+static const tv_model *nobodys(tv_request *r, const tv_source *s)
+{
+    tv_model *m = tv_new(r->a, tv_model, 1);
+    m->name = s->name;
+    m->source = s->path;
+    m->file = s->program ? s->metadata : NULL;
+    for (size_t i = 0; i < s->n_warnings; i++)
+        tv_family_warn(r->a, m, s->warnings[i]);
+    tv_family_warn(r->a, m,
+                   TV_TEXT0("models.nobodys",
+                            N_("nothing in the files says what kind of model this is: name its "
+                               "config.json beside them, or a built-in model, to have it judged")));
+    return m;
+}
+
 static const tv_err *show(tv_request *r, const tv_args *args)
 {
     tv_args rest = *args;
     const tv_model *m = NULL;
+    const tv_source *s = NULL;
     rest.v++;
     rest.n--;
-    TV_TRY(tv_model_argument(r, &rest, &(tv_model_options){0}, &m));
+    TV_TRY(tv_source_argument(r, &rest, &(tv_model_options){0}, &s));
+    const tv_err *e = tv_model_argument(r, &rest, &(tv_model_options){0}, &m);
+    if (e && (e->code != TV_UNSUPPORTED || s->n_tensors == 0))
+        return e;
+    if (e)
+        m = nobodys(r, s);
     if (r->json)
-        show_json(r, m);
+        show_json(r, m, s);
     else
-        show_text(r, m);
+        show_text(r, m, s);
     return NULL;
 }
 
