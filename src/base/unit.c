@@ -93,8 +93,20 @@ void tv_put_params(tv_buf *b, double v)
     put_scaled(b, v, units, sizeof units / sizeof *units, 4);
 }
 
+/* Bytes below the first prefix are counted, not measured. */
+static bool put_few(tv_buf *b, double v)
+{
+    if (!(fabs(v) < 1000) || v != floor(v))
+        return false;
+    tv_put_count(b, v);
+    tv_puts(b, " B");
+    return true;
+}
+
 void tv_put_memory(tv_buf *b, double v)
 {
+    if (put_few(b, v))
+        return;
     static const unit units[] = {
         {" TiB", 0x1p40}, {" GiB", 0x1p30}, {" MiB", 0x1p20}, {" KiB", 0x1p10}, {" B", 1},
     };
@@ -103,6 +115,8 @@ void tv_put_memory(tv_buf *b, double v)
 
 void tv_put_disk(tv_buf *b, double v)
 {
+    if (put_few(b, v))
+        return;
     static const unit units[] = {
         {" PB", 1e15}, {" TB", 1e12}, {" GB", 1e9}, {" MB", 1e6}, {" kB", 1e3}, {" B", 1},
     };
