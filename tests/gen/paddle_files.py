@@ -1,6 +1,6 @@
 """Writes small Paddle files of every shape that the readers must know.
 
-    paddle_files.py --corpus DIR    into DIR/paddle_program/, paddle_params/, paddle_pir/ and yaml/,
+    paddle_files.py --corpus DIR    into DIR/paddle_program/, paddle_params/, paddle_pir/ ... and yaml/,
                                     as starting points for the fuzzers
     paddle_files.py --models DIR    DIR/small/ and DIR/cut/: a model with parameters and settings
 
@@ -412,6 +412,11 @@ def corpus(root):
             "scalars": b"- ~\n- 'x''y'\n- \"\\u4e2d\\n\"\n- |\n  text\n- >-\n  a\n  b\n- 0x1f\n",
             "broken": b"a: [1, 2\nb: }\n"},
     }
+    files["paddle_run"] = {
+        **{name: files["paddle_program"][name]
+           for name in ("fc", "statistics", "loop", "training", "two.pdmodel")},
+        **{name: files["paddle_pir"][name] for name in ("lists", "branches")},
+        "small": small_net()[0]}
     for folder, members in files.items():
         path = pathlib.Path(root) / folder
         path.mkdir(parents=True, exist_ok=True)
