@@ -1,7 +1,8 @@
 """Writes small Paddle files of every shape that the readers must know.
 
-    paddle_files.py --corpus DIR    into DIR/paddle_program/, paddle_params/, paddle_pir/ ... and yaml/,
+    paddle_files.py --corpus DIR    into DIR/paddle_program/, paddle_params/, paddle_pir/ and so on,
                                     as starting points for the fuzzers
+
     paddle_files.py --models DIR    DIR/small/ and DIR/cut/: a model with parameters and settings
 
 Field numbers: Paddle, paddle/fluid/framework/framework.proto."""
