@@ -221,6 +221,13 @@ static void check_broken_gguf(const entry *x)
     refused_with(x, filtered ? "gguf.text-filter" : "gguf.short", TV_INPUT);
 }
 
+/* The adapter beside its base model, which may not be there. */
+static void check_adapter(const entry *x)
+{
+    if (!x->s->adapter || x->s->adapter->kind.n == 0)
+        wrong(x, "the adapter");
+}
+
 static void check_no_model(const entry *x)
 {
     refused_with(x, "config.not-a-model", TV_UNSUPPORTED);
@@ -249,7 +256,7 @@ static const kind_case kinds[] = {
     {"gguf-broken", 2, false, check_broken_gguf},
     {"lfs-pointer", 3, false, check_pointer},
     {"broken-json", 1, false, check_broken_json},
-    {"peft-adapter-config", 2, false, check_no_model},
+    {"peft-adapter-config", 2, true, check_adapter},
     {"diffusers-scheduler", 14, false, check_no_model},
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
