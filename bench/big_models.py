@@ -6,6 +6,7 @@ hole in the file.
                          OUT/sharded/          the same 90,000 in 160 files with an index
                          OUT/model.gguf        100 GB, 1,000 tensors, a vocabulary of 150,000
                          OUT/large.onnx        500 MB in 800 tensors, within the file
+                         OUT/bins/             138 GB of Llama 70B in 15 .bin files with an index
                          OUT/nodes.onnx        100,000 nodes, 20,000 small weights"""
 
 import json
@@ -50,6 +51,59 @@ def sharded(folder, n, shards, tensor_bytes):
     index = {"metadata": {"total_size": n * tensor_bytes}, "weight_map": where}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2))
     (folder / "config.json").write_text('{"model_type": "deepseek_v3"}')
+
+
+def llama_70b():
+    h, i = 8192, 28672
+    shapes = {"model.embed_tokens.weight": (32000, h)}
+    for n in range(80):
+        p = f"model.layers.{n}."
+        shapes.update({p + "self_attn.q_proj.weight": (h, h), p + "self_attn.o_proj.weight": (h, h),
+                       p + "self_attn.k_proj.weight": (1024, h),
+                       p + "self_attn.v_proj.weight": (1024, h), p + "mlp.gate_proj.weight": (i, h),
+                       p + "mlp.up_proj.weight": (i, h), p + "mlp.down_proj.weight": (h, i),
+                       p + "input_layernorm.weight": (h,),
+                       p + "post_attention_layernorm.weight": (h,)})
+    return {**shapes, "model.norm.weight": (h,), "lm_head.weight": (32000, h)}
+
+
+def torch_zip(path, shapes):
+    """As torch.save lays it out, every size in Zip64 fields, storages as holes."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/gen"))
+    import torch_files
+    data, storages = torch_files.dump(
+        {n: torch_files.tensor(s, "HalfStorage") for n, s in shapes.items()})
+    entries = [("archive/data.pkl", data, len(data))]
+    entries += [(f"archive/data/{s.key}", b"", s.bytes()) for s in storages]
+    wide, central = 0xFFFFFFFF, b""
+    with path.open("wb") as f:
+        for name, content, size in entries:
+            at, raw = f.tell(), name.encode()
+            f.write(struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 45, 0, 0, 0, 33, 0, wide, wide,
+                                len(raw), 20) + raw + struct.pack("<HHQQ", 1, 16, size, size))
+            f.write(content)
+            f.seek(size - len(content), 1)
+            central += struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 45, 45, 0, 0, 0, 33, 0, wide,
+                                   wide, len(raw), 28, 0, 0, 0, 0, wide)
+            central += raw + struct.pack("<HHQQQ", 1, 24, size, size, at)
+        begin, n = f.tell(), len(entries)
+        f.write(central + struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, n, n,
+                                      len(central), begin))
+        f.write(struct.pack("<4sIQI", b"PK\6\7", 0, begin + len(central), 1))
+        f.write(struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, wide, wide, 0))
+
+
+def bins(folder, shards=15):
+    folder.mkdir(parents=True, exist_ok=True)
+    shapes, where = llama_70b(), {}
+    every = list(shapes)
+    for i in range(shards):
+        own = every[i * len(every) // shards : (i + 1) * len(every) // shards]
+        file = f"pytorch_model-{i + 1:05}-of-{shards:05}.bin"
+        torch_zip(folder / file, {name: shapes[name] for name in own})
+        where.update((name, file) for name in own)
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": where}))
+    (folder / "config.json").write_text('{"model_type": "llama"}')
 
 
 def text(s):
@@ -122,6 +176,7 @@ def main(out):
     safetensors(out / "one.safetensors", names(1000), 100 << 20)
     safetensors(out / "many.safetensors", names(90000), 7 << 20)
     sharded(out / "sharded", 90000, 160, 7 << 20)
+    bins(out / "bins")
     gguf(out / "model.gguf", 1000, 100 << 20, 150000)
     onnx(out / "large.onnx", 1000, 800, (160, 1024))
     onnx(out / "nodes.onnx", 100000, 20000, (1, 64))
