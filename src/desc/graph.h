@@ -72,6 +72,7 @@ typedef struct tv_storage {
     uint32_t kind; /* the block kind it lives in; TV_NONE: global (skips, encoder output, inputs) */
     bool grad;     /* a gradient of the same size flows back to it */
     bool resident; /* stays for the whole step: the batch itself */
+    bool held;     /* stays from when it is written to the end of the step: what the pass returns */
     bool cast_cache; /* autocast's 16-bit copy of a weight: stays until its backward, or until
                         the forward pass ends when nobody saved it */
 } tv_storage;

@@ -66,6 +66,31 @@ tv_val tv_lower_operand(const tv_lower *l, uint32_t v)
     return x;
 }
 
+/* Captures know which results lie in the same memory: what is written in place, views. */
+static void share_recorded(tv_lower *l, uint32_t number, tv_val *val)
+{
+    if (l->weight_storage[number])
+        return;
+    const tv_graph *g = l->e->g;
+    const uint32_t old = l->recorded_storage[number];
+    if (!tv_lower_sees(l, old) || old == val->storage) {
+        l->recorded_storage[number] = val->storage;
+        return;
+    }
+    for (uint32_t i = l->item_op; i < g->n_ops; i++)
+        for (uint32_t k = 0; k < g->ops[i].writes.n; k++)
+            if (g->ids[g->ops[i].writes.first + k] == val->storage)
+                g->ids[g->ops[i].writes.first + k] = old;
+    val->storage = old;
+}
+
+static void record_storage(tv_lower *l, uint32_t v, uint32_t storage)
+{
+    const tv_value *from = v == TV_NO_VALUE ? NULL : l->run->values[v].from;
+    if (l->recorded && from && from->storage && from->storage < l->n_recorded)
+        l->recorded_storage[from->storage] = storage;
+}
+
 void tv_lower_result(tv_lower *l, uint32_t v, tv_val val)
 {
     const uint32_t root = l->root[v];
@@ -77,9 +102,8 @@ void tv_lower_result(tv_lower *l, uint32_t v, tv_val val)
     if (l->global[root] && s->kind == l->e->block && val.storage != b->in)
         s->kind = TV_NONE;
     const tv_value *from = l->run->values[v].from;
-    if (l->recorded && from && from->storage && from->storage < l->n_recorded &&
-        l->recorded_storage[from->storage] == TV_NONE)
-        l->recorded_storage[from->storage] = val.storage;
+    if (l->recorded && from && from->storage && from->storage < l->n_recorded)
+        share_recorded(l, from->storage, &val);
     if (l->recorded && from && from->grad_known)
         val.grad = from->grad;
     l->val[root] = val;
@@ -111,8 +135,7 @@ static void put_inputs(tv_lower *l)
         const tv_val x =
             tv_emit_input_of(l->e, what, tv_trials_elements(l->t, v), input_dtype(l, r->dtype));
         l->val[v] = x;
-        if (l->recorded && r->from && r->from->storage && r->from->storage < l->n_recorded)
-            l->recorded_storage[r->from->storage] = x.storage;
+        record_storage(l, v, x.storage);
     }
 }
 
@@ -182,25 +205,13 @@ static void declare_behind(tv_lower *l)
     l->behind.n = 0;
 }
 
-/* Which storage a capture's number stands for while a block is written: its formal input for what
- * the block before handed on. Yields what it stood for. */
-static uint32_t recorded_as(tv_lower *l, uint32_t root, uint32_t storage)
-{
-    const tv_value *from = root == TV_NO_VALUE ? NULL : l->run->values[root].from;
-    if (!l->recorded || !from || !from->storage || from->storage >= l->n_recorded)
-        return TV_NONE;
-    const uint32_t was = l->recorded_storage[from->storage];
-    l->recorded_storage[from->storage] = storage;
-    return was;
-}
-
 static void write_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
 {
     const tv_val handed = s->in == TV_NO_VALUE ? tv_no_val : l->val[s->in];
     tv_val in = tv_emit_block(l->e, block_name(l, s), s->stage, handed);
     if (s->in != TV_NO_VALUE)
         l->val[s->in] = in;
-    const uint32_t was = recorded_as(l, s->in, in.storage);
+    record_storage(l, s->in, in.storage);
     const double cached = cache_width(l, s);
     if (cached > 0)
         tv_emit_cache(l->e, cached, 0, 0, 0);
@@ -213,7 +224,8 @@ static void write_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
     (void)tv_emit_end(l->e, out);
     if (s->in != TV_NO_VALUE)
         l->val[s->in] = handed;
-    (void)recorded_as(l, s->in, was);
+    record_storage(l, s->in, handed.storage);
+    record_storage(l, s->out, out.storage);
     *tv_push(l->a, all) = (written){s, handed.dtype, out.dtype, out};
     tv_emit_order(l->e, (uint32_t)l->e->g->n_blocks - 1, 1);
 }
@@ -231,6 +243,7 @@ static void put_segment(tv_lower *l, tv_segment *s, bool last, kinds *all)
         if (s->out != TV_NO_VALUE) {
             l->val[s->out] = k->result;
             l->val[s->out].n = tv_trials_elements(l->t, s->out);
+            record_storage(l, s->out, k->result.storage);
         }
         return;
     }
@@ -265,6 +278,17 @@ static void add_buffers(tv_lower *l)
     tv_emit_buffer(l->e, bytes);
 }
 
+/* The caller of a training step has what the pass returned until the step is over. */
+static void hold_outputs(tv_lower *l)
+{
+    for (size_t i = 0; i < l->run->n_outputs; i++) {
+        const uint32_t v = l->run->outputs[i];
+        const uint32_t storage = v == TV_NO_VALUE ? TV_NONE : l->val[l->root[v]].storage;
+        if (storage != TV_NONE)
+            l->e->g->storages[storage].held = true;
+    }
+}
+
 const tv_err *tv_lower_graph(tv_lower *l, tv_graph **graph)
 {
     l->run = l->t->run[0];
@@ -283,6 +307,8 @@ const tv_err *tv_lower_graph(tv_lower *l, tv_graph **graph)
     for (size_t i = 0; i < l->segments.n; i++)
         put_segment(l, &l->segments.v[i], i + 1 == l->segments.n, &all);
     add_buffers(l);
+    if (l->recorded)
+        hold_outputs(l);
     e.g->tokens_per_sample = l->run->has_seq ? e.g->tokens_per_sample : 0;
     e.g->heads = heads_of(l);
     *graph = tv_emit_close(&e);

@@ -133,9 +133,19 @@ typedef struct tv_lower {
     uint32_t *run_of;           /* by program value: the run value that it is; TV_NO_VALUE: none */
     bool *weight_storage;       /* by the same number: a weight's own */
     size_t n_recorded;
+    uint32_t item_op;                /* first op of the item that is being written */
     double guessed_bytes, all_bytes; /* forward traffic at the first trial's batch */
     double guessed_flop, all_flop;
 } tv_lower;
+
+/* Whether an op of the block that is being written may name a storage. */
+static inline bool tv_lower_sees(const tv_lower *l, uint32_t storage)
+{
+    if (storage >= l->e->g->n_storages)
+        return false;
+    const uint32_t kind = l->e->g->storages[storage].kind;
+    return kind == TV_NONE || kind == l->e->block;
+}
 
 static inline const tv_step *tv_lower_step(const tv_lower *l, uint32_t step)
 {

@@ -570,7 +570,8 @@ static double per_sample(const tv_lower *l, tv_form f)
 static void put_loss_step(tv_lower *l, const tv_item *t, const tv_step *s)
 {
     const tv_val x = tv_lower_operand(l, t->in[0]);
-    if (s->u.loss.cross_entropy && s->u.loss.classes > 0)
+    /* A capture has the log-softmax before it as an operator of its own. */
+    if (s->u.loss.cross_entropy && s->u.loss.classes > 0 && !l->recorded)
         tv_emit_cross_entropy(l->e, t->name, x, s->u.loss.classes,
                               per_sample(l, x.n) / s->u.loss.classes);
     else
@@ -749,6 +750,7 @@ void tv_lower_item(tv_lower *l, const tv_item *item)
     const uint32_t first_op = (uint32_t)l->e->g->n_ops;
     const uint32_t first_storage = (uint32_t)l->e->g->n_storages;
     const tv_step *s = tv_lower_step(l, item->step);
+    l->item_op = first_op;
     put_item(l, item);
     if (s->times > 1)
         repeat(l, first_op, first_storage, s->times);

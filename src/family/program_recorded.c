@@ -27,14 +27,18 @@ static uint32_t recorded(tv_lower *l, uint32_t program_value)
     const bool numbered = v->storage && v->storage < l->n_recorded;
     if (numbered && l->weight_storage[v->storage])
         return TV_NONE; /* a view of a weight */
-    if (numbered && l->recorded_storage[v->storage] != TV_NONE)
+    const uint32_t at = l->run_of[program_value];
+    const uint32_t now = at != TV_NO_VALUE ? l->val[l->root[at]].storage : TV_NONE;
+    if (tv_lower_sees(l, now))
+        return now;
+    if (numbered && tv_lower_sees(l, l->recorded_storage[v->storage]))
         return l->recorded_storage[v->storage];
-    if (!numbered && l->run_of[program_value] != TV_NO_VALUE)
-        return l->val[l->root[l->run_of[program_value]]].storage;
     const tv_dtype dtype = v->dtype ? v->dtype : TV_U8;
-    const tv_form bytes = stated_bytes(l, program_value);
-    const tv_val s =
-        tv_emit_kept(l->e, "kept inside", tv_form_scale(bytes, 1 / tv_dtype_bytes(dtype)), dtype);
+    const bool shaped = at != TV_NO_VALUE && l->run->values[at].known;
+    const tv_form n =
+        shaped ? tv_trials_elements(l->t, at)
+               : tv_form_scale(stated_bytes(l, program_value), 1 / tv_dtype_bytes(dtype));
+    const tv_val s = tv_emit_kept(l->e, "kept inside", n, dtype);
     if (numbered)
         l->recorded_storage[v->storage] = s.storage;
     return s.storage;

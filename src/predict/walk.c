@@ -239,7 +239,9 @@ static double temp_bytes(const walk *w, const tv_op *op, tv_form f)
 
 static void release_if_done(walk *w, uint32_t storage, slot *s)
 {
-    if (s->reads == 0 && s->holds == 0 && !w->g->storages[storage].resident)
+    const tv_storage *what = &w->g->storages[storage];
+    const bool held = what->resident || (what->held && w->plan->trains);
+    if (s->reads == 0 && s->holds == 0 && !held)
         drop(w, s, w->term[storage]);
 }
 
