@@ -73,6 +73,7 @@ typedef struct tv_lowered_param {
     bool parameter; /* else a constant or a buffer */
     bool declared;  /* on the graph being written */
     bool used;
+    uint32_t weight; /* on the graph being written: 1 + index; 0: not settled */
     double elements;
     double stored_bytes; /* with scales of quantisation */
 } tv_lowered_param;

@@ -114,7 +114,9 @@ static void settle_weights(tv_lower *l, uint32_t first, const uint32_t *of, size
         tv_weight *w = &g->weights[i];
         if (w->role == TV_WEIGHT_ADAPTER)
             continue;
-        const tv_lowered_param *p = param_of(l, of[k]);
+        tv_lowered_param *p = param_of(l, of[k]);
+        if (p)
+            p->weight = i + 1;
         w->name = param_name(l, of[k], w->name);
         w->stored = p && p->from ? p->from->dtype : TV_DTYPE_UNKNOWN;
         const bool packed = w->stored && !tv_dtype_of(w->stored)->is_float;
@@ -730,6 +732,26 @@ static void repeat(tv_lower *l, uint32_t first_op, uint32_t first_storage, doubl
         g->storages[i].bytes = tv_form_scale(g->storages[i].bytes, times);
 }
 
+/* A parameter's further uses add to its gradient: the op that is last of the item names those that
+ * an earlier one declared, where they stand side by side. */
+static void use_again(tv_lower *l, const tv_item *t, uint32_t first_op, uint32_t first_weight)
+{
+    tv_graph *g = l->e->g;
+    if (g->n_ops == first_op || g->ops[g->n_ops - 1].n_weights)
+        return;
+    tv_op *op = &g->ops[g->n_ops - 1];
+    for (size_t i = 0; i < t->n_in; i++) {
+        const tv_lowered_param *p = param_of(l, t->in[i]);
+        const uint32_t w = p && p->weight ? p->weight - 1 : TV_NONE;
+        if (w >= first_weight)
+            continue;
+        if (!op->n_weights)
+            op->first_weight = w;
+        if (w == op->first_weight + op->n_weights)
+            op->n_weights++;
+    }
+}
+
 /* ---- one item ---- */
 
 static void account(tv_lower *l, uint32_t first_op, bool guessed)
@@ -750,12 +772,15 @@ void tv_lower_item(tv_lower *l, const tv_item *item)
     const uint32_t first_op = (uint32_t)l->e->g->n_ops;
     const uint32_t first_storage = (uint32_t)l->e->g->n_storages;
     const tv_step *s = tv_lower_step(l, item->step);
+    const uint32_t first_weight = (uint32_t)l->e->g->n_weights;
     l->item_op = first_op;
     put_item(l, item);
     if (s->times > 1)
         repeat(l, first_op, first_storage, s->times);
     if (l->recorded && s->node && s->node->saved_known && l->set->phase == TV_PHASE_TRAIN)
         tv_lower_recorded(l, item, first_op);
+    if (l->recorded)
+        use_again(l, item, first_op, first_weight);
     for (uint32_t i = first_op; i < l->e->g->n_ops && s->node; i++)
         l->e->g->ops[i].region = s->node->region;
     account(l, first_op, s->guessed || s->kind == TV_STEP_UNKNOWN);

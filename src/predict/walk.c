@@ -22,6 +22,7 @@ typedef struct walk {
     uint32_t *base;        /* first slot of each order entry */
     uint32_t *in_slot;     /* slot that stands for each order entry's formal input */
     uint32_t *weight_base; /* first weight-gradient slot of each order entry */
+    uint32_t *home;        /* first order entry of each block kind */
     slot *data, *grads, *weight_grads;
     uint32_t *global; /* slot of each global storage */
     double running[TV_TERM_COUNT];
@@ -140,6 +141,9 @@ static void layout(walk *w, tv_arena *a)
         if (b->out != TV_NONE)
             out = slot_of(w, i, b->out);
     }
+    w->home = tv_new(a, uint32_t, g->n_blocks + 1);
+    for (uint32_t i = (uint32_t)g->n_order; i-- > 0;)
+        w->home[g->order[i]] = i;
     w->data = tv_new(a, slot, n + 1);
     w->grads = tv_new(a, slot, n + 1);
     w->weight_grads = tv_new(a, slot, weights + 1);
@@ -351,14 +355,16 @@ static double grad_bytes_of(const walk *w, const tv_weight *x, double each)
 
 static void weight_gradients(walk *w, uint32_t layer, const tv_op *op)
 {
-    const tv_block *b = &w->g->blocks[op->block];
     for (uint32_t i = op->first_weight; i < op->first_weight + op->n_weights; i++) {
         const tv_weight *x = &w->g->weights[i];
         if (!x->trainable)
             continue;
-        slot *s = &w->weight_grads[w->weight_base[layer] + (i - b->first_weight)];
+        /* a tied weight's gradient is where the weight was declared */
+        const uint32_t kind = x->block == TV_NONE ? op->block : x->block;
+        const uint32_t at = kind == op->block ? layer : w->home[kind];
+        slot *s = &w->weight_grads[w->weight_base[at] + (i - w->g->blocks[kind].first_weight)];
         const double bytes = grad_bytes_of(w, x, w->plan->grad_bytes);
-        const double left = w->plan->grads_resident ? bytes : 0;
+        const double left = w->plan->grads_resident || s->bytes > 0 ? bytes : 0;
         breathe(w, left, TV_TERM_TEMPORARIES); /* accumulates into the one that is there */
         if (!w->plan->grads_resident)
             take(w, s, bytes, TV_TERM_GRADIENTS);
