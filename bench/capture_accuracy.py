@@ -141,6 +141,52 @@ def summary(name, rows):
                                           max)]
 
 
+def line(r):
+    o, m = r["oracle"], r["ours"]
+    gb = lambda x: "%.3f" % (x / 1e9)
+    peak = max(o["forward_peak"], o["backward_peak"])
+    mine = max(m["forward_peak_bytes"], m["backward_peak_bytes"])
+    return "| %s | %s | %s | %d | %s | %s | %+.2f | %s | %s | %+.2f |" % (
+        r["name"], r["precision"], "yes" if r["held_out"] else "", r["capture"]["ops"],
+        gb(o["forward_end"]), gb(m["saved_bytes"]), r["errors"][0], gb(peak), gb(mine),
+        r["errors"][1])
+
+
+def section(rows, parts):
+    """The section of the document: summary, every model with its sign, and what did not run."""
+    good = [r for r in rows if "errors" in r]
+    text = [BEGIN, "", "Written by `bench/capture_accuracy.py` (PyTorch %s). Percent; GB = 10^9 bytes; "
+            "`held out`: looked at only when the rules were done." % version(good), "",
+            "| rows | n | saved: median | p95 | max | peak: median | p95 | max |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for name, part in parts:
+        if part:
+            text.append("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |" %
+                        tuple(summary(name, part)))
+    text += ["", "| model | types | held out | operators | saved GB | trivet | error % | peak GB | "
+             "trivet | error % |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    text += [line(r) for r in good]
+    failed = [r for r in rows if "errors" not in r]
+    if failed:
+        text += ["", "Not compared:", ""]
+        text += ["- %s, %s: %s" % (r["name"], r["precision"], r["error"]) for r in failed]
+    return "\n".join(text + ["", END])
+
+
+def version(rows):
+    import torch
+    return torch.__version__.split("+")[0]
+
+
+def rewrite(path, text):
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    head, _, rest = old.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(head + text + tail)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", required=True)
@@ -187,6 +233,11 @@ def main():
     parts = [("looked at", [r for r in good if not r["held_out"]])]
     if options.held_out or options.write:
         parts.append(("held out", [r for r in good if r["held_out"]]))
+    if options.write:
+        kinds = [("fp32", "fp32"), ("amp-bf16", "autocast bf16")]
+        split = [("%s, %s" % (word, name), [r for r in part if r["precision"] == kind])
+                 for kind, word in kinds for name, part in parts]
+        rewrite(options.write, section(rows, split + [("all", good)]))
     for name, part in parts:
         if part:
             print("%-10s n %3d  saved %.2f p95 %.2f max %.2f  peak %.2f p95 %.2f max %.2f" %

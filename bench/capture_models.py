@@ -232,7 +232,8 @@ def language():
              num_experts_per_tok=2, moe_intermediate_size=512, head_dim=64,
              **dict(gqa, num_hidden_layers=2))
     yield lm("mamba", "MambaConfig", "MambaForCausalLM", batch=2, seq=32, num_hidden_layers=2)
-    yield Model("transformers/t5", lambda: t.T5ForConditionalGeneration(t.T5Config(num_layers=6)),
+    yield Model("transformers/t5", lambda: t.T5ForConditionalGeneration(t.T5Config(
+        num_layers=6, decoder_start_token_id=0)),
                 [ids()], {"labels": ids(4, 64)})
     yield Model("transformers/bart", lambda: t.BartForConditionalGeneration(t.BartConfig(
         encoder_layers=3, decoder_layers=3)), [ids()], {"labels": ids(4, 64)})
