@@ -3,8 +3,9 @@
  * lists and sizes are numbers. */
 #include <math.h>
 
-#define tv_part tv_gathered_part /* the readers' own noun, where a model has another of the name   \
-                                  */
+#define tv_part                                                                                    \
+    tv_gathered_part /* the readers' own noun, where a model has another of the name               \
+                      */
 #include "programs.h"
 #undef tv_part
 
