@@ -4,6 +4,7 @@
 #include "pickle.h"
 
 #include "base/limits.h"
+#include "pickle_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -302,98 +303,7 @@ static const tv_err *op_bytes(reader *r, int width)
     return push_text(r, TV_PICKLE_BYTES, s);
 }
 
-/* ---- the quoted texts of protocol 0 ---- */
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    const char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-static void put_utf8(tv_buf *b, uint32_t c)
-{
-    if (c < 0x80) {
-        tv_putc(b, (char)c);
-    } else if (c < 0x800) {
-        tv_putc(b, (char)(0xc0 | c >> 6));
-        tv_putc(b, (char)(0x80 | (c & 0x3f)));
-    } else if (c < 0x10000) {
-        tv_putc(b, (char)(0xe0 | c >> 12));
-        tv_putc(b, (char)(0x80 | (c >> 6 & 0x3f)));
-        tv_putc(b, (char)(0x80 | (c & 0x3f)));
-    } else {
-        tv_putc(b, (char)(0xf0 | (c >> 18 & 7)));
-        tv_putc(b, (char)(0x80 | (c >> 12 & 0x3f)));
-        tv_putc(b, (char)(0x80 | (c >> 6 & 0x3f)));
-        tv_putc(b, (char)(0x80 | (c & 0x3f)));
-    }
-}
-
-/* A hexadecimal number of exactly n digits; false: there is none. */
-static bool hex_number(tv_str s, size_t n, uint32_t *v)
-{
-    *v = 0;
-    if (s.n < n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const int digit = hex_digit(s.p[i]);
-        if (digit < 0)
-            return false;
-        *v = *v << 4 | (uint32_t)digit;
-    }
-    return true;
-}
-
-/* Bytes are as Python's repr writes them; a byte above 0x7f stays a byte. */
-static size_t put_escape(tv_buf *b, tv_str s)
-{
-    static const char from[] = "nrtabfv", to[] = "\n\r\t\a\b\f\v";
-    uint32_t v = 0;
-    if (s.n && s.p[0] == 'x' && hex_number(tv_str_drop(s, 1), 2, &v)) {
-        tv_putc(b, (char)v);
-        return 3;
-    }
-    const char *at = s.n ? strchr(from, s.p[0]) : NULL;
-    if (at && *at)
-        tv_putc(b, to[at - from]);
-    else if (s.n)
-        tv_putc(b, s.p[0]); /* quotes and the backslash itself */
-    return s.n ? 1 : 0;
-}
-
-static tv_str unescape_bytes(tv_arena *a, tv_str s)
-{
-    tv_buf b = tv_buf_in(a);
-    for (size_t i = 0; i < s.n;) {
-        if (s.p[i] != '\\')
-            tv_putc(&b, s.p[i++]);
-        else
-            i += 1 + put_escape(&b, tv_str_drop(s, i + 1));
-    }
-    return tv_buf_str(&b);
-}
-
-/* UNICODE: "\u" and "\U" escapes only, other bytes are Latin-1. */
-static tv_str unescape_unicode(tv_arena *a, tv_str s)
-{
-    tv_buf b = tv_buf_in(a);
-    for (size_t i = 0; i < s.n;) {
-        const tv_str rest = tv_str_drop(s, i);
-        uint32_t v = 0;
-        if (tv_str_starts(rest, TV_S("\\u")) && hex_number(tv_str_drop(rest, 2), 4, &v)) {
-            put_utf8(&b, v);
-            i += 6;
-        } else if (tv_str_starts(rest, TV_S("\\U")) && hex_number(tv_str_drop(rest, 2), 8, &v)) {
-            put_utf8(&b, v);
-            i += 10;
-        } else {
-            put_utf8(&b, (unsigned char)s.p[i++]);
-        }
-    }
-    return tv_buf_str(&b);
-}
+/* ---- the texts of protocol 0 ---- */
 
 static const tv_err *op_string(reader *r, int arg)
 {
@@ -405,7 +315,7 @@ static const tv_err *op_string(reader *r, int arg)
         return broken(r, "pickle.quotes", N_("a text lacks its quotes"));
     s = tv_str_take(tv_str_drop(s, 1), s.n - 2);
     const bool plain = !tv_str_cut(s, '\\').found;
-    return push_text(r, TV_PICKLE_STR, plain ? s : unescape_bytes(r->a, s));
+    return push_text(r, TV_PICKLE_STR, plain ? s : tv_pickle_unescape_bytes(r->a, s));
 }
 
 static const tv_err *op_unicode(reader *r, int arg)
@@ -416,7 +326,7 @@ static const tv_err *op_unicode(reader *r, int arg)
     TV_TRY(take_line(r, &s));
     for (size_t i = 0; plain && i < s.n; i++)
         plain = s.p[i] != '\\' && (unsigned char)s.p[i] < 0x80;
-    return push_text(r, TV_PICKLE_STR, plain ? s : unescape_unicode(r->a, s));
+    return push_text(r, TV_PICKLE_STR, plain ? s : tv_pickle_unescape_unicode(r->a, s));
 }
 
 /* ---- collections ---- */
@@ -882,56 +792,4 @@ const tv_err *tv_pickle_next(tv_arena *a, tv_pickle *p, const tv_pickle_node **r
     TV_TRY(pop(&r, &x));
     *root = x;
     return NULL;
-}
-
-/* ---- look-ups ---- */
-
-static bool has_items(const tv_pickle_node *x)
-{
-    return x &&
-           (x->kind == TV_PICKLE_TUPLE || x->kind == TV_PICKLE_LIST || x->kind == TV_PICKLE_DICT ||
-            x->kind == TV_PICKLE_SET || x->kind == TV_PICKLE_PERSISTENT);
-}
-
-const tv_pickle_node *tv_pickle_at(const tv_pickle_node *node, size_t i)
-{
-    return has_items(node) && i < node->n ? node->items[i] : NULL;
-}
-
-const tv_pickle_node *tv_pickle_pairs(const tv_pickle_node *node)
-{
-    if (node && node->kind == TV_PICKLE_OBJECT)
-        return node->object->pairs;
-    return node && node->kind == TV_PICKLE_DICT ? node : NULL;
-}
-
-const tv_pickle_node *tv_pickle_get(const tv_pickle_node *node, const char *key)
-{
-    const tv_pickle_node *pairs = tv_pickle_pairs(node);
-    for (size_t i = pairs ? pairs->n : 0; i >= 2; i -= 2)
-        if (tv_str_is(tv_pickle_str(pairs->items[i - 2]), key))
-            return pairs->items[i - 1];
-    return NULL;
-}
-
-tv_str tv_pickle_class(const tv_pickle_node *node)
-{
-    const bool object = node && node->kind == TV_PICKLE_OBJECT;
-    return object && node->object->callee->kind == TV_PICKLE_GLOBAL ? node->object->callee->s
-                                                                    : (tv_str){0};
-}
-
-const tv_pickle_node *tv_pickle_args(const tv_pickle_node *node, const char *callee)
-{
-    return tv_str_is(tv_pickle_class(node), callee) ? node->object->args : NULL;
-}
-
-tv_str tv_pickle_str(const tv_pickle_node *node)
-{
-    return node && node->kind == TV_PICKLE_STR ? node->s : (tv_str){0};
-}
-
-int64_t tv_pickle_int(const tv_pickle_node *node, int64_t fallback)
-{
-    return node && node->kind == TV_PICKLE_INT ? node->i : fallback;
 }

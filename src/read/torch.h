@@ -1,6 +1,7 @@
 /* Between the files of the PyTorch reader: containers find pickles and the sizes of storages
  * (torch.c: zip; torch_legacy.c: stream and tar), torch_state.c finds the tensors in the pickled
- * objects, torch_names.c says what the classes in them are. Only for src/read. */
+ * objects, torch_shared.c sorts what they share, torch_names.c says what the classes in them are.
+ * Only for src/read. */
 #ifndef TV_TORCH_H
 #define TV_TORCH_H
 

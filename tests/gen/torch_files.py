@@ -350,7 +350,8 @@ def bad():
         "torch.beyond"
     yield "beyond-stride.pt", zipped({"a": tensor((2, 2), storage=Storage("FloatStorage", 4),
                                                   stride=(3, 1))}), "torch.beyond"
-    yield "huge.pt", zipped({"a": tensor((1 << 40, 1 << 40), storage=Storage("FloatStorage", 1))}), \
+    one = Storage("FloatStorage", 1)
+    yield "huge.pt", zipped({"a": tensor((1 << 40, 1 << 40), storage=one)}), \
         "torch.huge"
     yield "negative.pt", zipped({"a": tensor((-1,), storage=Storage("FloatStorage", 1))}), \
         "torch.shape"
