@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Holds trivet's ledger to the framework's own accounting.
 
-    python3 bench/capture_accuracy.py --work DIR --trivet build/release/cli/trivet [--only NAME] [--held-out]
+    python3 bench/capture_accuracy.py --work DIR --trivet build/release/cli/trivet [--held-out]
     python3 bench/capture_accuracy.py --work DIR --trivet ... --write docs/accuracy.md
 
-Each model of bench/capture_models.py is captured (python/trivet_capture.py), trivet reckons its training step from the
-file, and the same step runs on fake CUDA tensors under bench/live_bytes.py. Compared are the bytes at the end of the
-forward pass and the peak of forward and backward, parameters not counted. Needs a current PyTorch, torchvision, timm and
+Each model of bench/capture_models.py is captured (python/trivet_capture.py), trivet reckons its
+training step from the file, and the same step runs on fake CUDA tensors under
+bench/live_bytes.py. Compared are the bytes at the end of the forward pass and the peak of
+forward and backward, parameters not counted. Needs a current PyTorch, torchvision, timm and
 transformers; no GPU and no network.
 """
 
@@ -155,7 +156,8 @@ def line(r):
 def section(rows, parts):
     """The section of the document: summary, every model with its sign, and what did not run."""
     good = [r for r in rows if "errors" in r]
-    text = [BEGIN, "", "Written by `bench/capture_accuracy.py` (PyTorch %s). Percent; GB = 10^9 bytes; "
+    text = [BEGIN, "", "Written by `bench/capture_accuracy.py` (PyTorch %s). "
+            "Percent; GB = 10^9 bytes; "
             "`held out`: looked at only when the rules were done." % version(good), "",
             "| rows | n | saved: median | p95 | max | peak: median | p95 | max |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
@@ -164,7 +166,7 @@ def section(rows, parts):
             text.append("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |" %
                         tuple(summary(name, part)))
     text += ["", "| model | types | held out | operators | saved GB | trivet | error % | peak GB | "
-             "trivet | error % |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+             "trivet | error % |", "| --- " * 3 + "| ---: " * 7 + "|"]
     text += [line(r) for r in good]
     failed = [r for r in rows if "errors" not in r]
     if failed:

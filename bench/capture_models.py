@@ -1,5 +1,6 @@
-"""Models that the ledger is held to (bench/capture_accuracy.py): constructors of published architectures with random
-weights, from torchvision, timm and transformers, and a few written here. Nothing is downloaded."""
+"""Models that the ledger is held to (bench/capture_accuracy.py): constructors of published
+architectures with random weights, from torchvision, timm and transformers, and a few written
+here. Nothing is downloaded."""
 
 import torch
 import torch.nn as nn
@@ -172,7 +173,8 @@ def vision():
 # ---- timm ----
 
 TIMM = ("beit_base_patch16_224", "cait_xxs24_224", "coatnet_0_rw_224", "convmixer_768_32",
-        "crossvit_9_240", "deit3_small_patch16_224", "dpn68", "edgenext_small", "efficientformer_l1",
+        "crossvit_9_240", "deit3_small_patch16_224", "dpn68", "edgenext_small",
+        "efficientformer_l1",
         "ghostnet_100", "hrnet_w18", "levit_256", "mixer_b16_224", "mobilevit_s", "nfnet_f0",
         "poolformer_s12", "pvt_v2_b1", "repvgg_a2", "res2net50_26w_4s", "seresnext50_32x4d",
         "tf_efficientnetv2_b0", "twins_svt_small", "vit_small_patch16_224", "volo_d1_224",
@@ -237,7 +239,8 @@ def language():
                 [ids()], {"labels": ids(4, 64)})
     yield Model("transformers/bart", lambda: t.BartForConditionalGeneration(t.BartConfig(
         encoder_layers=3, decoder_layers=3)), [ids()], {"labels": ids(4, 64)})
-    yield Model("transformers/whisper", lambda: t.WhisperForConditionalGeneration(t.WhisperConfig()),
+    yield Model("transformers/whisper",
+                lambda: t.WhisperForConditionalGeneration(t.WhisperConfig()),
                 [torch.empty(2, 80, 3000, device="meta")], {"labels": ids(2, 64)})
     yield Model("transformers/wav2vec2", lambda: t.Wav2Vec2Model(t.Wav2Vec2Config(
         mask_time_prob=0.0, layerdrop=0.0)), [torch.empty(2, 16000, device="meta")])

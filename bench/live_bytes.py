@@ -1,13 +1,15 @@
 """What a training step keeps in memory, counted on the framework's own tensors.
 
-The second opinion on trivet's ledger (bench/capture_accuracy.py): forward and backward run on fake CUDA tensors, every
-storage is counted when an operator makes it and struck off when its last reference goes. It shares nothing with
-trivet_capture but the way a module is put on fake tensors.
+The second opinion on trivet's ledger (bench/capture_accuracy.py): forward and backward run on
+fake CUDA tensors, every storage is counted when an operator makes it and struck off when its
+last reference goes. It shares nothing with trivet_capture but the way a module is put on fake
+tensors.
 
-The engine of autograd does not start on fake CUDA tensors where no GPU is there (it asks for the device's context), so
-the graph is walked here in the engine's order: nodes of the highest sequence number first, gradients of leaves at
-once, saved tensors let go when their node has run, a second gradient added in place where nobody else holds the first.
-`check()` holds the walk to the real engine on fake CPU tensors.
+The engine of autograd does not start on fake CUDA tensors where no GPU is there (it asks for
+the device's context), so the graph is walked here in the engine's order: nodes of the highest
+sequence number first, gradients of leaves at once, saved tensors let go when their node has
+run, a second gradient added in place where nobody else holds the first. `check()` holds the
+walk to the real engine on fake CPU tensors.
 """
 
 import contextlib

@@ -40,6 +40,8 @@ static bool is_product(const tv_lower *l, uint32_t v)
 
 static loss loss_of(const tv_lower *l)
 {
+    if (l->program->training) /* captured with the loss that it had */
+        return (loss){.kind = LOSS_OWN};
     for (size_t i = 0; i < l->run->n_steps; i++)
         if (l->run->steps[i].kind == TV_STEP_LOSS)
             return (loss){.kind = LOSS_OWN};

@@ -96,14 +96,14 @@ void tv_lower_result(tv_lower *l, uint32_t v, tv_val val)
     const uint32_t root = l->root[v];
     if (val.storage == TV_NONE)
         return;
+    const tv_value *from = l->run->values[v].from;
+    if (l->recorded && from && from->storage && from->storage < l->n_recorded)
+        share_recorded(l, from->storage, &val);
     tv_graph *g = l->e->g;
     const tv_block *b = &g->blocks[l->e->block];
     tv_storage *s = &g->storages[val.storage];
     if (l->global[root] && s->kind == l->e->block && val.storage != b->in)
         s->kind = TV_NONE;
-    const tv_value *from = l->run->values[v].from;
-    if (l->recorded && from && from->storage && from->storage < l->n_recorded)
-        share_recorded(l, from->storage, &val);
     if (l->recorded && from && from->grad_known)
         val.grad = from->grad;
     l->val[root] = val;

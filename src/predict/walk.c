@@ -174,6 +174,13 @@ static void find_core(walk *w, tv_arena *a)
         if (g->blocks[i].in != TV_NONE)
             w->outside_core[g->blocks[i].in] = true;
     w->region = tv_new(a, uint32_t, g->n_storages + 1);
+    /* what only backward sees has no writer: it is made where it is saved */
+    for (size_t i = 0; i < g->n_ops; i++)
+        for (uint32_t k = 0; k < g->ops[i].saved.n; k++)
+            w->region[ids_of(w, g->ops[i].saved)[k]] = g->ops[i].region;
+    for (size_t i = 0; i < g->n_ops; i++)
+        for (uint32_t k = 0; k < g->ops[i].reads.n; k++)
+            w->region[ids_of(w, g->ops[i].reads)[k]] = 0;
     for (size_t i = 0; i < g->n_ops; i++)
         for (uint32_t k = 0; k < g->ops[i].writes.n; k++) {
             const uint32_t id = ids_of(w, g->ops[i].writes)[k];
@@ -243,9 +250,7 @@ static double temp_bytes(const walk *w, const tv_op *op, tv_form f)
 
 static void release_if_done(walk *w, uint32_t storage, slot *s)
 {
-    const tv_storage *what = &w->g->storages[storage];
-    const bool held = what->resident || (what->held && w->plan->trains);
-    if (s->reads == 0 && s->holds == 0 && !held)
+    if (s->reads == 0 && s->holds == 0 && !w->g->storages[storage].resident)
         drop(w, s, w->term[storage]);
 }
 
@@ -289,7 +294,10 @@ static void forward_op(walk *w, uint32_t layer, uint32_t index, bool saving)
     w->at_layer = layer;
     for (uint32_t k = 0; k < op->writes.n; k++) {
         const uint32_t id = ids_of(w, op->writes)[k];
-        take(w, &w->data[slot_of(w, layer, id)], w->bytes[id], w->term[id]);
+        slot *s = &w->data[slot_of(w, layer, id)];
+        take(w, s, w->bytes[id], w->term[id]);
+        if (w->g->storages[id].held && w->plan->trains && !w->replay)
+            s->holds++; /* until the step is over */
     }
     if (saving)
         save(w, layer, op);

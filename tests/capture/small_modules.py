@@ -171,7 +171,11 @@ def rows(width):
     return lambda n: torch.zeros(n, width)
 
 
-# name, module, its input at a batch, whether it is checkpointed
+# Where trivet's ledger is off, and by how much at most: it counts too little of what is written to
+# views, and of a recurrent layer's first states.
+SLACK = {"in-place": 0.25, "lstm": 0.06}
+
+# name, module, its input at a batch
 CASES = [
     ("conv net", ConvNet, image),
     ("transformer", Encoder, ids),
