@@ -18,6 +18,16 @@ static tv_form stated_bytes(const tv_lower *l, uint32_t program_value)
     return l->t->scaled ? (tv_form){.b = n / l->t->batch[0]} : (tv_form){.a = n};
 }
 
+/* The value that a storage was made for: later ones may be larger views of it (expanded). */
+static uint32_t first_in_storage(const tv_lower *l, uint32_t program_value)
+{
+    const uint32_t storage = l->program->values[program_value].storage;
+    for (uint32_t i = 0; storage && i < program_value; i++)
+        if (l->program->values[i].storage == storage)
+            return i;
+    return program_value;
+}
+
 /* A tensor that only backward sees (statistics, masks): a storage of its own, once. */
 static uint32_t recorded(tv_lower *l, uint32_t program_value)
 {
@@ -34,10 +44,10 @@ static uint32_t recorded(tv_lower *l, uint32_t program_value)
     if (numbered && tv_lower_sees(l, l->recorded_storage[v->storage]))
         return l->recorded_storage[v->storage];
     const tv_dtype dtype = v->dtype ? v->dtype : TV_U8;
-    const bool shaped = at != TV_NO_VALUE && l->run->values[at].known;
-    const tv_form n =
-        shaped ? tv_trials_elements(l->t, at)
-               : tv_form_scale(stated_bytes(l, program_value), 1 / tv_dtype_bytes(dtype));
+    const uint32_t first = first_in_storage(l, program_value), made = l->run_of[first];
+    const bool shaped = made != TV_NO_VALUE && l->run->values[made].known;
+    const tv_form n = shaped ? tv_trials_elements(l->t, made)
+                             : tv_form_scale(stated_bytes(l, first), 1 / tv_dtype_bytes(dtype));
     const tv_val s = tv_emit_kept(l->e, "kept inside", n, dtype);
     if (numbered)
         l->recorded_storage[v->storage] = s.storage;
