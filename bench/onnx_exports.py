@@ -1,8 +1,9 @@
 """Exports models of torchvision, transformers and diffusers to ONNX, with random weights made from
 their configurations: nothing is downloaded. Needs torch, torchvision, transformers, onnx; diffusers
-for the U-Nets and onnxscript for the newer exporter.
+for the U-Nets, ultralytics and
+dynamic-network-architectures for YOLO and nnU-Net, onnxscript for the newer exporter.
 
-    onnx_exports.py OUT [--list] [--keep-weights] [NAME ...]
+    onnx_exports.py OUT [--list] [--keep-weights] [--captures] [NAME ...]
 
 Each model is written as OUT/NAME-legacy13.onnx (or -legacy17) and OUT/NAME-dynamo18.onnx, with the
 batch (and the sequence) left open. Weights beyond 8 MB lie beside it in NAME-....onnx.data, a file
@@ -12,6 +13,7 @@ sizes are what a reader is tested with. OUT/exports.jsonl says what was written.
 import argparse
 import json
 import pathlib
+import sys
 import time
 import traceback
 import warnings
@@ -253,6 +255,31 @@ def _():
     return net, (torch.randn(1, 4, 64, 64),), [("latent", SIDES)], ["image"]
 
 
+def yolo(version):
+    def make():
+        from ultralytics.nn.tasks import DetectionModel # AGPL: only run here, never part of trivet
+        net = DetectionModel(version + ".yaml", verbose=False)
+        for m in net.modules():
+            if hasattr(m, "inplace") and not isinstance(m.inplace, property):
+                m.inplace = True
+        return net, (image(640),), [("images", BATCH)], ["out"]
+    return make
+
+
+for each in ("yolov8n", "yolov8s"):
+    MODELS[each] = (yolo(each), 17)
+
+
+@model("nnunet-3d")
+def _():
+    from dynamic_network_architectures.architectures.unet import PlainConvUNet
+    net = PlainConvUNet(
+        1, 6, (32, 64, 128, 256, 320, 320), torch.nn.Conv3d, 3, (1, 2, 2, 2, 2, 2), 2, 3, 2,
+        conv_bias=True, norm_op=torch.nn.InstanceNorm3d, norm_op_kwargs={"affine": True},
+        nonlin=torch.nn.LeakyReLU, nonlin_kwargs={"inplace": True}, deep_supervision=True)
+    return net, (torch.randn(2, 1, 128, 128, 128),), [("image", BATCH)], list("abcde")
+
+
 def export(path, made, opset, dynamo):
     net, args, inputs, outputs = made
     names = [name for name, _ in inputs]
@@ -352,12 +379,24 @@ def write(out, name, keep, log):
         print(json.dumps(row), flush=True)
 
 
+def capture(out, name):
+    """The same model by python/trivet_capture.py, in training mode without dropout."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python"))
+    import trivet_capture
+    net, args, _, _ = MODELS[name][0]()
+    for m in net.modules():
+        if isinstance(m, torch.nn.modules.dropout._DropoutNd):
+            m.p = 0.0
+    trivet_capture.capture(net, args, str(out / f"{name}.capture.json"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--keep-weights", action="store_true")
+    parser.add_argument("--captures", action="store_true", help="write NAME.capture.json, too")
     args = parser.parse_args()
     if args.list:
         print("\n".join(MODELS))
@@ -368,6 +407,8 @@ def main():
         for name in args.names or MODELS:
             try:
                 write(args.out, name, args.keep_weights, log)
+                if args.captures:
+                    capture(args.out, name)
             except Exception as e: # the model itself could not be made
                 print(f"{name}: {type(e).__name__}: {e}", flush=True)
 
