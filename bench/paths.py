@@ -31,6 +31,9 @@ MODELS = [
     ("gpt2", "gpt2", ["--seq", "128"],
      "the older exporter stores the tied output matrix a second time"),
     ("sd15-unet", "sd-1.5", [], ""),
+    ("yolov8n", "yolov8n", [], ""),
+    ("yolov8s", "yolov8s", [], ""),
+    ("nnunet-3d", "nnunet-3d-fullres", [], ""),
 ]
 
 

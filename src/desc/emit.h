@@ -121,6 +121,7 @@ typedef enum tv_act {
     TV_ACT_RELU_INPLACE,
     TV_ACT_RELU6,
     TV_ACT_LEAKY_RELU,
+    TV_ACT_LEAKY_RELU_INPLACE,
     TV_ACT_GELU,       /* one kernel, exact or tanh */
     TV_ACT_GELU_NEW,   /* written in Python (GPT-2 class): saves 5 copies */
     TV_ACT_QUICK_GELU, /* x·sigmoid(1.702 x): 3 copies */

@@ -429,6 +429,7 @@ static act_rule act_rule_of(tv_act act)
     case TV_ACT_TANH:
         return (act_rule){.saves_out = true, .launches = 1};
     case TV_ACT_RELU_INPLACE:
+    case TV_ACT_LEAKY_RELU_INPLACE:
         return (act_rule){.saves_out = true, .launches = 1, .in_place = true};
     case TV_ACT_RELU6:
     case TV_ACT_LEAKY_RELU:

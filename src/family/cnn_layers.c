@@ -113,11 +113,11 @@ static const tv_err *norm_kind(tv_cnn_run *r, const tv_json *j, tv_str name, tv_
         TV_TEXT(r->a, "layers.norm", N_("no norm is called {name}"), tv_arg_str("name", name)));
 }
 
-/* ReLU is in place where descriptions do not say otherwise, as in torchvision. */
+/* ReLU and leaky ReLU write over their input, as torchvision and nnU-Net have them. */
 static const tv_err *act_named(tv_cnn_run *r, const tv_json *j, tv_str name, tv_act *act)
 {
-    if (tv_str_is(name, "relu")) {
-        *act = TV_ACT_RELU_INPLACE;
+    if (tv_str_is(name, "relu") || tv_str_is(name, "leaky_relu")) {
+        *act = tv_str_is(name, "relu") ? TV_ACT_RELU_INPLACE : TV_ACT_LEAKY_RELU_INPLACE;
         return NULL;
     }
     *act = tv_cfg_act(name, TV_ACT_SOFTPLUS);

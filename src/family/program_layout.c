@@ -235,7 +235,9 @@ static bool writes_over(const tv_lower *l, const tv_item *t, const tv_step *s)
         return t->in[0] != TV_NO_VALUE && !tv_lower_is_weight(l, t->in[0]) &&
                tv_shape_elements(shape_of(l, t->in[0])) >=
                    tv_shape_elements(shape_of(l, t->out[0]));
-    if (s->kind != TV_STEP_UNARY || s->u.unary.fn != TV_FN_RELU || t->kind != TV_ITEM_STEP)
+    const bool relu = s->kind == TV_STEP_UNARY &&
+                      (s->u.unary.fn == TV_FN_RELU || s->u.unary.fn == TV_FN_LEAKY_RELU);
+    if (!relu || t->kind != TV_ITEM_STEP)
         return false;
     if (s->u.unary.inplace)
         return true;

@@ -263,12 +263,19 @@ static void put_act(tv_lower *l, const tv_item *t, tv_act act)
     tv_lower_result(l, t->out[0], tv_emit_act(l->e, t->name, act, x));
 }
 
+/* The form of an activation that writes over its input, or the one that does not. */
+static tv_act over_input(tv_act act, bool in_place)
+{
+    if (act == TV_ACT_RELU || act == TV_ACT_RELU_INPLACE)
+        return in_place ? TV_ACT_RELU_INPLACE : TV_ACT_RELU;
+    return act == TV_ACT_LEAKY_RELU && in_place ? TV_ACT_LEAKY_RELU_INPLACE : act;
+}
+
 static void put_unary(tv_lower *l, const tv_item *t, const tv_step *s)
 {
     const tv_form n = elements(l, t->out[0]);
     if (s->u.unary.is_act && floats(l, t->out[0])) {
-        const bool relu = s->u.unary.act == TV_ACT_RELU || s->u.unary.act == TV_ACT_RELU_INPLACE;
-        put_act(l, t, !relu ? s->u.unary.act : t->in_place ? TV_ACT_RELU_INPLACE : TV_ACT_RELU);
+        put_act(l, t, over_input(s->u.unary.act, t->in_place));
         return;
     }
     const tv_keeps keeps = s->u.unary.keeps;

@@ -139,6 +139,16 @@ static tv_str module_of(tv_str name)
     return (tv_str){0};
 }
 
+/* A convolution with a norm behind it, as it stands or over reshaped groups, had no other one. */
+static bool norm_follows(const tv_lower *l, uint32_t v)
+{
+    const tv_step *next = l->uses[v] == 1 ? tv_lower_step(l, l->user[v]) : NULL;
+    if (next && next->kind == TV_STEP_VIEW && next->n_out && l->uses[next->out[0]] == 1)
+        next = tv_lower_step(l, l->user[next->out[0]]);
+    return next && next->kind == TV_STEP_NORM &&
+           (next->u.norm.kind == TV_NORM_BATCH || next->u.norm.instance);
+}
+
 /* Exporters fold a batch norm into the convolution before it. The older one's tensors have no
  * name of the module's any more; the newer one's convolution stands in the norm's scope, which is
  * neither the convolution's module nor above it. */
@@ -150,8 +160,7 @@ static bool has_folded_norm(const tv_lower *l, const tv_item *t)
         l->param_of[t->in[1]] == TV_NO_VALUE)
         return false;
     const tv_str weight = l->param[l->param_of[t->in[1]]].name;
-    const tv_step *next = l->uses[t->out[0]] == 1 ? tv_lower_step(l, l->user[t->out[0]]) : NULL;
-    if (next && next->kind == TV_STEP_NORM && next->u.norm.kind == TV_NORM_BATCH)
+    if (norm_follows(l, t->out[0]))
         return false;
     if (made_up(weight))
         return tv_str_starts(weight, TV_S("onnx::Conv"));
