@@ -177,6 +177,12 @@ def decoder():
 def convolution(net, x, path, n_in, n_out, stride, folded):
     module = path.strip("/").replace("/", ".")
     pads = dict(pads=[1, 1, 1, 1], strides=[stride, stride], kernel_shape=[3, 3])
+    if folded == "instance": # nnU-Net's modules run under another name than they are registered
+        y = net.op("Conv", x, net.weight(module + ".conv.weight", n_out, n_in, 3, 3),
+                   net.weight(module + ".conv.bias", n_out), path=path + "/all/conv", **pads)
+        return net.op("InstanceNormalization", y, net.weight(module + ".norm.weight", n_out),
+                      net.weight(module + ".norm.bias", n_out), path=path + "/all/norm",
+                      epsilon=1e-5)
     if folded:
         w = net.weight(f"onnx::Conv_{net.n}", n_out, n_in, 3, 3)
         return net.op("Conv", x, w, net.weight(f"onnx::Conv_{net.n}_b", n_out),
@@ -191,15 +197,15 @@ def convolution(net, x, path, n_in, n_out, stride, folded):
 
 
 def network(folded, batch="batch", odd=False):
-    net = Net()
-    x = net.op("Relu", convolution(net, "image", "/stem", 3, 8, 2, folded), path="/stem/act")
+    net, act = Net(), "LeakyRelu" if folded == "instance" else "Relu"
+    x = net.op(act, convolution(net, "image", "/stem", 3, 8, 2, folded), path="/stem/act")
     x = net.op("MaxPool", x, path="/pool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     for i in range(3):
         path = f"/blocks.{i}"
-        y = net.op("Relu", convolution(net, x, path + "/first", 8, 8, 1, folded),
+        y = net.op(act, convolution(net, x, path + "/first", 8, 8, 1, folded),
                    path=path + "/act")
         y = convolution(net, y, path + "/second", 8, 8, 1, folded)
-        x = net.op("Relu", net.op("Add", y, x, path=path), path=path + "/act")
+        x = net.op(act, net.op("Add", y, x, path=path), path=path + "/act")
     if odd:
         net.nodes.append(node("Mystery", x, "odd", name="/odd/Mystery", domain="our.own"))
         x = "odd"
@@ -213,13 +219,15 @@ def network(folded, batch="batch", odd=False):
     return net.file([value("image", FLOAT, [batch, 3, 32, 32])], y, 10) + b"".join(more)
 
 
-def description():
-    conv = {"op": "conv", "out": 8, "kernel": 3, "norm": "batch"}
+def description(norm="batch", act="relu"):
+    conv = {"op": "conv", "out": 8, "kernel": 3, "norm": norm}
+    if norm == "instance":
+        conv["bias"] = True
     return {"schema": "trivet.model/1", "name": "small", "torch_dtype": "float32",
             "input": {"channels": 3, "size": [32, 32]},
             "blocks": {"basic": {"layers": [
-                {"op": "residual", "body": [dict(conv, act="relu"), conv], "act": "relu"}]}},
-            "layers": [dict(conv, stride=2, act="relu"),
+                {"op": "residual", "body": [dict(conv, act=act), conv], "act": act}]}},
+            "layers": [dict(conv, stride=2, act=act),
                        {"op": "maxpool", "kernel": 3, "stride": 2, "pad": 1},
                        {"op": "basic", "repeat": 3}, {"op": "globalpool"},
                        {"op": "linear", "out": 10}]}
@@ -249,6 +257,8 @@ def main(folder, stamp):
     (out / "network-folded.onnx").write_bytes(network(True))
     (out / "network-batch.onnx").write_bytes(network(False, batch=4))
     (out / "network-odd.onnx").write_bytes(network(False, odd=True))
+    (out / "network-instance.onnx").write_bytes(network("instance"))
+    (out / "network-instance.json").write_text(json.dumps(description("instance", "leaky_relu")))
     (out / "network.json").write_text(json.dumps(description()))
     pathlib.Path(stamp).write_text("")
 

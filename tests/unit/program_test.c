@@ -109,6 +109,24 @@ static void folded_norms_train_again(void **state)
     tv_arena_close(a);
 }
 
+/* A convolution in front of an instance norm had no batch norm, whatever its scope is called. */
+static void instance_norms_are_not_folded(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_setting set = training(TV_PRECISION_FP32, TV_KERNEL_EFFICIENT, 0);
+    const tv_model *graph = model_of(a, "network-instance.onnx");
+    const tv_model *record = model_of(a, "network-instance.json");
+    assert_false(warned(graph, "program.folded"));
+    assert_true(graph->params == record->params);
+    const tv_graph *x = graph_of(a, graph, &set), *y = graph_of(a, record, &set);
+    assert_close(x->trainable_params, y->trainable_params, 0);
+    assert_close(test_graph_flop(a, x), test_graph_flop(a, y), 1e-12);
+    /* what the kernels keep of their statistics is not the same; no copy of a map is missing */
+    assert_close(test_graph_saved(a, x, 2), test_graph_saved(a, y, 2), 0.1);
+    tv_arena_close(a);
+}
+
 /* Nothing in this graph holds it to the batch that its input states. */
 static void a_stated_batch_is_replaced(void **state)
 {
@@ -208,6 +226,7 @@ int main(void)
         cmocka_unit_test(graph_equals_configuration),
         cmocka_unit_test(equal_layers_are_one_kind),
         cmocka_unit_test(folded_norms_train_again),
+        cmocka_unit_test(instance_norms_are_not_folded),
         cmocka_unit_test(a_stated_batch_is_replaced),
         cmocka_unit_test(an_unknown_operator_is_named),
         cmocka_unit_test(adapters_join_by_module_path),
