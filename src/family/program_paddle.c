@@ -294,3 +294,20 @@ const tv_err *tv_pd_activate(tv_running *r, tv_str name, uint32_t x, uint32_t *y
             return tv_rule_fn(r, (tv_fn_call){.fn = words[i].fn, .inplace = true}, x, y);
     return NULL;
 }
+
+/* A number of a file as an integer: what no axis or size can be becomes one that none is. */
+static int64_t whole(double v, double fallback)
+{
+    const double limit = 1e15, w = v == v ? v : fallback;
+    return (int64_t)(w > limit ? limit : w < -limit ? -limit : w);
+}
+
+int64_t tv_pd_attr_int(tv_running *r, const tv_node *n, const char *names, double fallback)
+{
+    return whole(tv_pd_attr_num(r, n, names, fallback), fallback);
+}
+
+int64_t tv_pd_read_int(tv_running *r, const tv_node *n, tv_pd_where where, double fallback)
+{
+    return whole(tv_pd_read_num(r, n, where, fallback), fallback);
+}

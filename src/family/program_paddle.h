@@ -61,6 +61,9 @@ typedef struct tv_pd_ints {
 void tv_pd_read_ints(tv_running *r, const tv_node *n, tv_pd_where w, tv_pd_ints *out);
 /* One number: tensor or attribute. */
 double tv_pd_read_num(tv_running *r, const tv_node *n, tv_pd_where w, double fallback);
+/* The same two as integers, whatever number the file holds. */
+int64_t tv_pd_attr_int(tv_running *r, const tv_node *n, const char *names, double fallback);
+int64_t tv_pd_read_int(tv_running *r, const tv_node *n, tv_pd_where where, double fallback);
 
 /* The image layout: the last axis holds the channels. */
 bool tv_pd_channels_last(tv_running *r, const tv_node *n);

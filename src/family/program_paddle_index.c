@@ -129,7 +129,7 @@ PD_RULE(top_k)
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
-    if (!tv_shape_axis((int64_t)tv_pd_attr_num(r, n, "axis", -1), s.rank, &at))
+    if (!tv_shape_axis(tv_pd_attr_int(r, n, "axis", -1), s.rank, &at))
         return tv_run_fail(r, "program.axis", N_("an axis is out of range"));
     s.d[at] = (int64_t)k < s.d[at] || s.d[at] == 0 ? (int64_t)k : s.d[at];
     const uint32_t y[2] = {tv_run_make(r, tv_run_at(r, x)->dtype, &s), tv_run_make(r, TV_I64, &s)};
@@ -158,7 +158,7 @@ PD_RULE(one_of_axis)
 {
     const uint32_t x = tv_pd_in(r, n, "X", 0);
     const bool keep = tv_pd_attr_num(r, n, "keepdim", 0) != 0;
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
+    const int64_t axis = tv_pd_attr_int(r, n, "axis", -1);
     tv_shape s = {0};
     (void)rule;
     TV_TRY(tv_run_need(r, x));

@@ -99,8 +99,8 @@ PD_RULE(flatten)
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_flatten(r, x, (int64_t)tv_pd_attr_num(r, n, "start_axis", 1),
-                           (int64_t)tv_pd_attr_num(r, n, "stop_axis", -1), &y));
+    TV_TRY(tv_rule_flatten(r, x, tv_pd_attr_int(r, n, "start_axis", 1),
+                           tv_pd_attr_int(r, n, "stop_axis", -1), &y));
     tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
@@ -307,13 +307,13 @@ PD_RULE(crop)
 PD_RULE(concat)
 {
     const tv_pd_list x = tv_pd_in_list(r, n, "X", 0);
-    const double axis =
-        tv_pd_read_num(r, n, (tv_pd_where){.attr = "axis", .tensor = "AxisTensor", .place = 1}, 0);
+    const int64_t axis =
+        tv_pd_read_int(r, n, (tv_pd_where){.attr = "axis", .tensor = "AxisTensor", .place = 1}, 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
-    TV_TRY(tv_rule_concat(r, (int64_t)axis, x.v, x.n, &y));
+    TV_TRY(tv_rule_concat(r, axis, x.v, x.n, &y));
     tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
@@ -325,7 +325,7 @@ PD_RULE(stack)
     (void)rule;
     if (x.n == 0)
         return tv_run_need(r, TV_NO_VALUE);
-    TV_TRY(tv_rule_stack(r, (int64_t)tv_pd_attr_num(r, n, "axis", 0), x.v, x.n, &y));
+    TV_TRY(tv_rule_stack(r, tv_pd_attr_int(r, n, "axis", 0), x.v, x.n, &y));
     tv_pd_out(r, n, "Y", 0, y);
     return NULL;
 }
@@ -373,7 +373,7 @@ PD_RULE(split)
         r, n,
         (tv_pd_where){equal ? NULL : "sections", NULL, "SectionsTensorList", equal ? PD_NONE : 1},
         &sections);
-    return split_axis(r, n, (int64_t)tv_pd_read_num(r, n, axis, 0), &sections);
+    return split_axis(r, n, tv_pd_read_int(r, n, axis, 0), &sections);
 }
 
 /* unstack and unbind: the axis vanishes. */
@@ -381,7 +381,7 @@ PD_RULE(unbind)
 {
     const uint32_t x = tv_pd_in(r, n, "X", 0);
     const char *out = tv_str_is(n->op, "unstack") ? "Y" : "Out";
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", 0);
+    const int64_t axis = tv_pd_attr_int(r, n, "axis", 0);
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     for (size_t i = 0; i < tv_pd_out_count(r, n, out, 0); i++) {
@@ -457,7 +457,7 @@ PD_RULE(repeat_interleave)
 {
     const uint32_t x = tv_pd_in(r, n, "X", 0);
     const double times = tv_pd_attr_num(r, n, "Repeats|repeats", 0);
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "dim|axis", 0);
+    const int64_t axis = tv_pd_attr_int(r, n, "dim|axis", 0);
     uint32_t at = 0, y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));

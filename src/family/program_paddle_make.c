@@ -319,7 +319,7 @@ PD_RULE(array_length)
 PD_RULE(array_to_tensor)
 {
     const tv_pd_list items = items_of(r, tv_pd_in(r, n, "X", 0));
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", 0);
+    const int64_t axis = tv_pd_attr_int(r, n, "axis", 0);
     uint32_t y = TV_NO_VALUE;
     (void)rule;
     if (items.n == 0)

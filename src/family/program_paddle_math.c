@@ -125,7 +125,7 @@ PD_RULE(binary)
 {
     const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = tv_pd_in(r, n, "Y", 1), z = TV_NO_VALUE;
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
+    const int64_t axis = tv_pd_attr_int(r, n, "axis", -1);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
     TV_TRY(trimmed(r, axis, x, &y));
@@ -141,7 +141,7 @@ PD_RULE(fused_binary)
     uint32_t x = tv_pd_in(r, n, "X", 0), y = tv_pd_in(r, n, "Y", 1), z = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
-    TV_TRY(align(r, (int64_t)tv_pd_attr_num(r, n, "axis", -1), x, &y));
+    TV_TRY(align(r, tv_pd_attr_int(r, n, "axis", -1), x, &y));
     TV_TRY(tv_rule_fn2(r, (tv_fn2_call){.fn = (tv_fn2)rule->arg}, x, y, &z));
     const tv_attr *list = tv_node_attr(n, "functor_list");
     for (size_t i = 0; list && list->kind == TV_ATTR_STRINGS && i < list->n; i++)
@@ -250,8 +250,7 @@ PD_RULE(arg_extreme)
     const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    const int64_t axis =
-        (int64_t)tv_pd_read_num(r, n, (tv_pd_where){.attr = "axis", .place = 1}, -1);
+    const int64_t axis = tv_pd_read_int(r, n, (tv_pd_where){.attr = "axis", .place = 1}, -1);
     const bool flat = tv_pd_attr_num(r, n, "flatten", 0) != 0;
     tv_reduce_call call = {.kind = (tv_reduce_kind)rule->arg, .dtype = TV_I64};
     call.keep_axes = tv_pd_attr_num(r, n, "keepdims|keepdim", 0) != 0;
@@ -280,7 +279,7 @@ PD_RULE(cumulative)
 PD_RULE(l2_normalize)
 {
     const uint32_t x = tv_pd_in(r, n, "X", 0);
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
+    const int64_t axis = tv_pd_attr_int(r, n, "axis", -1);
     uint32_t norm = TV_NO_VALUE, y = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));
@@ -312,7 +311,7 @@ PD_RULE(softmax)
     const uint32_t x = tv_pd_in(r, n, "X", 0);
     uint32_t y = TV_NO_VALUE;
     TV_TRY(tv_run_need(r, x));
-    TV_TRY(tv_rule_softmax(r, rule->arg != 0, (int64_t)tv_pd_attr_num(r, n, "axis", -1), x, &y));
+    TV_TRY(tv_rule_softmax(r, rule->arg != 0, tv_pd_attr_int(r, n, "axis", -1), x, &y));
     tv_pd_out(r, n, "Out", 0, y);
     return NULL;
 }
@@ -344,7 +343,7 @@ static uint32_t per_row(tv_running *r, uint32_t x, int64_t axis)
 PD_RULE(softmax_cross_entropy)
 {
     const uint32_t x = tv_pd_in(r, n, "Logits", 0), label = tv_pd_in(r, n, "Label", 1);
-    const int64_t axis = (int64_t)tv_pd_attr_num(r, n, "axis", -1);
+    const int64_t axis = tv_pd_attr_int(r, n, "axis", -1);
     uint32_t loss = TV_NO_VALUE, softmax = TV_NO_VALUE;
     (void)rule;
     TV_TRY(tv_run_need(r, x));

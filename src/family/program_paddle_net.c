@@ -45,8 +45,8 @@ PD_RULE(mul)
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, y));
-    TV_TRY(product(r, (int64_t)tv_pd_attr_num(r, n, "x_num_col_dims", 1),
-                   (int64_t)tv_pd_attr_num(r, n, "y_num_col_dims", 1), x, y, TV_NO_VALUE, &z));
+    TV_TRY(product(r, tv_pd_attr_int(r, n, "x_num_col_dims", 1),
+                   tv_pd_attr_int(r, n, "y_num_col_dims", 1), x, y, TV_NO_VALUE, &z));
     tv_pd_out(r, n, "Out", 0, z);
     return NULL;
 }
@@ -58,7 +58,7 @@ PD_RULE(fc)
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, w));
-    TV_TRY(product(r, (int64_t)tv_pd_attr_num(r, n, "in_num_col_dims", 1), 1, x, w,
+    TV_TRY(product(r, tv_pd_attr_int(r, n, "in_num_col_dims", 1), 1, x, w,
                    tv_pd_in(r, n, "Bias", 2), &y));
     TV_TRY(tv_pd_activate(r, tv_node_string(n, "activation_type"), y, &y));
     tv_pd_out(r, n, "Out", 0, y);
@@ -277,7 +277,7 @@ PD_RULE(conv)
     TV_TRY(tv_run_need(r, w));
     TV_TRY(axes_of(r, x, &axes));
     read_window(r, n, axes, &call.w);
-    call.groups = (int64_t)tv_pd_attr_num(r, n, "groups", 1);
+    call.groups = tv_pd_attr_int(r, n, "groups", 1);
     tv_pd_read_ints(r, n, (tv_pd_where){.attr = "output_padding", .place = PD_NONE}, &extra);
     tv_pd_read_ints(r, n,
                     (tv_pd_where){"output_size", "OutputSizeTensor", "OutputSizeTensorList",
@@ -305,7 +305,7 @@ PD_RULE(deformable_conv)
     TV_TRY(tv_run_need(r, w));
     TV_TRY(axes_of(r, x, &axes));
     read_window(r, n, axes, &call.w);
-    call.groups = (int64_t)tv_pd_attr_num(r, n, "groups", 1);
+    call.groups = tv_pd_attr_int(r, n, "groups", 1);
     TV_TRY(tv_run_need(r, offset));
     /* The looked-up taps take the operand's place. */
     const uint32_t taps = tv_run_make(r, tv_run_at(r, x)->dtype, tv_run_shape(r, x));
@@ -523,7 +523,7 @@ static new_size wanted_size(tv_running *r, const tv_node *n, const int64_t *old,
         tv_pd_read_ints(r, n, (tv_pd_where){NULL, "OutSize", NULL, 1}, &sizes);
     for (uint32_t i = 0; i < axes; i++) {
         const double factor = scale_at(r, n, i);
-        const int64_t stated = (int64_t)tv_pd_attr_num(r, n, attrs[axes - 1 - i], -1);
+        const int64_t stated = tv_pd_attr_int(r, n, attrs[axes - 1 - i], -1);
         s.v[i] = stated;
         if (factor > 0)
             s.v[i] = (int64_t)((double)old[i] * factor);

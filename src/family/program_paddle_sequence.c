@@ -193,7 +193,7 @@ PD_RULE(sequence_move)
     (void)rule;
     TV_TRY(tv_run_need(r, x));
     tv_shape s = *tv_run_shape(r, x);
-    const int64_t width = (int64_t)tv_pd_attr_num(r, n, "new_dim", 0);
+    const int64_t width = tv_pd_attr_int(r, n, "new_dim", 0);
     if (width > 0 && s.rank == 2) {
         s.d[0] = s.d[0] * s.d[1] / width;
         s.d[1] = width;

@@ -33,7 +33,7 @@ PD_RULE(yolo_box)
     const tv_shape *s = tv_run_shape(r, x);
     const int64_t anchors = (int64_t)count_attr(n, "anchors") / 2;
     const int64_t boxes = axis_of(s, 2) * axis_of(s, 3) * anchors;
-    const int64_t b = axis_of(s, 0), classes = (int64_t)tv_pd_attr_num(r, n, "class_num", 1);
+    const int64_t b = axis_of(s, 0), classes = tv_pd_attr_int(r, n, "class_num", 1);
     const tv_dtype t = tv_run_at(r, x)->dtype;
     const uint32_t y[2] = {make(r, t, 3, (const int64_t[]){b, boxes, 4}),
                            make(r, t, 3, (const int64_t[]){b, boxes, classes})};
@@ -181,11 +181,11 @@ PD_RULE(roi_pool)
     const uint32_t x = tv_pd_in(r, n, "X", 0), rois = tv_pd_in(r, n, "ROIs", 1);
     TV_TRY(tv_run_need(r, x));
     TV_TRY(tv_run_need(r, rois));
-    const int64_t c = rule->arg ? (int64_t)tv_pd_attr_num(r, n, "output_channels", 1)
-                                : axis_of(tv_run_shape(r, x), 1);
+    const int64_t c =
+        rule->arg ? tv_pd_attr_int(r, n, "output_channels", 1) : axis_of(tv_run_shape(r, x), 1);
     const int64_t d[] = {axis_of(tv_run_shape(r, rois), 0), c,
-                         (int64_t)tv_pd_attr_num(r, n, "pooled_height", 1),
-                         (int64_t)tv_pd_attr_num(r, n, "pooled_width", 1)};
+                         tv_pd_attr_int(r, n, "pooled_height", 1),
+                         tv_pd_attr_int(r, n, "pooled_width", 1)};
     const uint32_t y[2] = {make(r, tv_run_at(r, x)->dtype, 4, d), make(r, TV_I64, 4, d)};
     TV_TRY(tv_pd_route(r, n, y, 2));
     tv_pd_out(r, n, "Out", 0, y[0]);
@@ -199,7 +199,7 @@ PD_RULE(generate_proposals)
     (void)rule;
     TV_TRY(tv_run_need(r, scores));
     const int64_t images = axis_of(tv_run_shape(r, scores), 0);
-    const int64_t kept = images * (int64_t)tv_pd_attr_num(r, n, "post_nms_topN", 1000);
+    const int64_t kept = images * tv_pd_attr_int(r, n, "post_nms_topN", 1000);
     const uint32_t y[3] = {tv_pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 4}}),
                            tv_pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 1}}),
                            make(r, TV_I32, 1, &images)};
@@ -234,7 +234,7 @@ PD_RULE(distribute_proposals)
 
 PD_RULE(collect_proposals)
 {
-    const int64_t kept = (int64_t)tv_pd_attr_num(r, n, "post_nms_topN", 1000);
+    const int64_t kept = tv_pd_attr_int(r, n, "post_nms_topN", 1000);
     (void)rule;
     const uint32_t y = tv_pd_make_guess(r, TV_F32, &(tv_shape){.rank = 2, .d = {kept, 4}});
     TV_TRY(tv_pd_route(r, n, &y, 1));

@@ -430,7 +430,9 @@ const tv_err *tv_run_branch(tv_running *r, const tv_body *yes, const tv_body *no
         *chosen = yes;
         return NULL;
     }
-    memmove(&r->steps.v[start], &r->steps.v[middle], (r->steps.n - middle) * sizeof *r->steps.v);
+    if (r->steps.n > middle)
+        memmove(&r->steps.v[start], &r->steps.v[middle],
+                (r->steps.n - middle) * sizeof *r->steps.v);
     r->steps.n -= middle - start;
     *chosen = no;
     return NULL;
