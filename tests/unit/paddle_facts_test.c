@@ -277,10 +277,10 @@ static void the_manifest_holds(void **state)
 static void settings_size_the_inputs(void **state)
 {
     (void)state;
-    tv_arena *a = test_arena();
-    const tv_source *s = NULL;
     if (!test_shared("models/paddle/PP-DocLayoutV2/inference.pdmodel"))
         return;
+    tv_arena *a = test_arena();
+    const tv_source *s = NULL;
     assert_ok(a, tv_read_model(a, TV_S(MODELS "paddle/PP-DocLayoutV2"), &s));
     assert_str(s->name, "PP-DocLayoutV2");
     const tv_value *image = NULL;

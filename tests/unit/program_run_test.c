@@ -635,7 +635,7 @@ static void collected_files_run(void **state)
     static const char *const folders[] = {"burn", "light", "node", "npm", "trt"};
     const char *shared = test_shared("models/MANIFEST.jsonl");
     if (!shared)
-        skip();
+        return;
     tv_arena *a = test_arena();
     tv_str root = tv_path_join(a, tv_path_folder(tv_str_of(shared)), TV_S("onnx"));
     size_t n = 0;
