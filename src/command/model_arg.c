@@ -113,11 +113,9 @@ static const tv_err *twin_of(tv_request *r, const tv_source *source, const tv_mo
     return NULL;
 }
 
-const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
-                                const tv_model **out)
+const tv_err *tv_model_of(tv_request *r, const tv_source *source, const tv_model_options *o,
+                          const tv_model **out)
 {
-    const tv_source *source = NULL;
-    TV_TRY(tv_source_argument(r, args, o, &source));
     if (source->adapter)
         return tv_adapter_argument(r, source->adapter, o->base, out);
     if (o->base.n)
@@ -126,4 +124,12 @@ const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_mod
                        TV_TEXT0("model.base.try", N_("Leave it out.")));
     TV_TRY(twin_of(r, source, out));
     return *out ? NULL : tv_family_model(r->a, source, out);
+}
+
+const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
+                                const tv_model **out)
+{
+    const tv_source *source = NULL;
+    TV_TRY(tv_source_argument(r, args, o, &source));
+    return tv_model_of(r, source, o, out);
 }

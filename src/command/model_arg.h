@@ -14,4 +14,8 @@ const tv_err *tv_model_argument(tv_request *r, const tv_args *args, const tv_mod
 const tv_err *tv_source_argument(tv_request *r, const tv_args *args, const tv_model_options *o,
                                  const tv_source **source) TV_CHECKED;
 
+/* What such a source means: an adapter on its base, a built-in model's tensors, a family's own. */
+const tv_err *tv_model_of(tv_request *r, const tv_source *source, const tv_model_options *o,
+                          const tv_model **out) TV_CHECKED;
+
 #endif

@@ -274,7 +274,7 @@ static const tv_err *show(tv_request *r, const tv_args *args)
     rest.v++;
     rest.n--;
     TV_TRY(tv_source_argument(r, &rest, &(tv_model_options){0}, &s));
-    const tv_err *e = tv_model_argument(r, &rest, &(tv_model_options){0}, &m);
+    const tv_err *e = tv_model_of(r, s, &(tv_model_options){0}, &m);
     if (e && (e->code != TV_UNSUPPORTED || s->n_tensors == 0))
         return e;
     if (e)

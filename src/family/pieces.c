@@ -274,11 +274,9 @@ static bool out_of_range(const tv_graph *g)
     return wrong;
 }
 
-const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s)
+tv_setting tv_plain_setting(void)
 {
-    /* Scratch: only three sums leave this function. */
-    tv_mark mark = tv_arena_mark(a);
-    const tv_setting set = {
+    return (tv_setting){
         .phase = TV_PHASE_PREFILL,
         .policy = {.precision = TV_PRECISION_FP32,
                    .param = TV_F32,
@@ -292,6 +290,13 @@ const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s)
         .dropout = -1,
         .trainable = TV_TRAIN_NONE,
     };
+}
+
+const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s)
+{
+    /* Scratch: only three sums leave this function. */
+    tv_mark mark = tv_arena_mark(a);
+    const tv_setting set = tv_plain_setting();
     tv_graph *g = NULL;
     TV_TRY(m->build(a, m, &set, &g));
     if (out_of_range(g))

@@ -97,6 +97,9 @@ tv_val tv_emit_half(tv_emit *e, const tv_layer_part *p, const tv_attn_part *attn
 /* The block kind just ended runs n times from here. */
 void tv_emit_runs(tv_emit *e, double n);
 
+/* Fp32 inference with fused attention: what sizes that do not depend on a job are taken from. */
+tv_setting tv_plain_setting(void);
+
 /* Builds the graph once for inference and takes the parameter counts from it; bytes from the
  * source's tensors where it has them. Call it last. */
 const tv_err *tv_count_params(tv_arena *a, tv_model *m, const tv_source *s) TV_CHECKED;

@@ -95,4 +95,8 @@ extern const tv_rule_table tv_rules_paddle_sequence;
 extern const tv_rule_table tv_rules_paddle_make;
 extern const tv_rule_table tv_rules_paddle_flow;
 
+/* A rule: outputs as the program declares them, moved by whatever the operator is (beam search,
+ * targets of training). */
+const tv_err *tv_pd_as_declared(tv_running *r, const tv_node *n, const tv_rule *rule) TV_CHECKED;
+
 #endif

@@ -345,25 +345,6 @@ PD_RULE(decode_path)
     return NULL;
 }
 
-/* Outputs as the program declares them: beam search and its kin. */
-PD_RULE(declared)
-{
-    uint32_t *y = tv_new(tv_run_arena(r), uint32_t, n->n_outputs + 1);
-    size_t count = 0;
-    (void)rule;
-    for (size_t i = 0; i < n->n_outputs; i++) {
-        if (n->outputs[i] == TV_NO_VALUE)
-            continue;
-        const tv_value *v = &tv_run_program(r)->values[n->outputs[i]];
-        tv_shape s = {.rank = v->rank <= TV_LIMIT_RANK ? v->rank : 0};
-        for (uint32_t k = 0; k < s.rank; k++)
-            s.d[k] = v->dims[k].size;
-        y[count] = tv_pd_make_guess(r, v->dtype, &s);
-        tv_run_out(r, n, i, y[count++]);
-    }
-    return tv_pd_route(r, n, y, count);
-}
-
 static const tv_rule rules[] = {
     {"rnn", rnn, 0},
     {"cudnn_lstm", cudnn_lstm, 0},
@@ -396,15 +377,15 @@ static const tv_rule rules[] = {
     {"viterbi_decode", decode_path, 0},
     {"crf_decoding", decode_path, 1},
     {"ctc_align", decode_path, 1},
-    {"edit_distance", declared, 0},
-    {"beam_search", declared, 0},
-    {"beam_search_decode", declared, 0},
-    {"chunk_eval", declared, 0},
-    {"sequence_topk_avg_pooling", declared, 0},
-    {"match_matrix_tensor", declared, 0},
-    {"var_conv_2d", declared, 0},
-    {"hash", declared, 0},
-    {"pyramid_hash", declared, 0},
+    {"edit_distance", tv_pd_as_declared, 0},
+    {"beam_search", tv_pd_as_declared, 0},
+    {"beam_search_decode", tv_pd_as_declared, 0},
+    {"chunk_eval", tv_pd_as_declared, 0},
+    {"sequence_topk_avg_pooling", tv_pd_as_declared, 0},
+    {"match_matrix_tensor", tv_pd_as_declared, 0},
+    {"var_conv_2d", tv_pd_as_declared, 0},
+    {"hash", tv_pd_as_declared, 0},
+    {"pyramid_hash", tv_pd_as_declared, 0},
 };
 
 const tv_rule_table tv_rules_paddle_sequence = {TV_DIALECT_PADDLE, "", rules,

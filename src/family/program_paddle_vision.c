@@ -243,25 +243,6 @@ PD_RULE(collect_proposals)
     return NULL;
 }
 
-/* Targets of training, and whatever else has outputs that the program declares. */
-PD_RULE(declared)
-{
-    uint32_t *y = tv_new(tv_run_arena(r), uint32_t, n->n_outputs + 1);
-    size_t count = 0;
-    (void)rule;
-    for (size_t i = 0; i < n->n_outputs; i++) {
-        if (n->outputs[i] == TV_NO_VALUE)
-            continue;
-        const tv_value *v = &tv_run_program(r)->values[n->outputs[i]];
-        tv_shape s = {.rank = v->rank <= TV_LIMIT_RANK ? v->rank : 0};
-        for (uint32_t k = 0; k < s.rank; k++)
-            s.d[k] = v->dims[k].size;
-        y[count] = tv_pd_make_guess(r, v->dtype, &s);
-        tv_run_out(r, n, i, y[count++]);
-    }
-    return tv_pd_route(r, n, y, count);
-}
-
 static const tv_rule rules[] = {
     {"yolo_box", yolo_box, 0},
     {"prior_box", prior_box, 0},
@@ -285,18 +266,18 @@ static const tv_rule rules[] = {
     {"generate_proposals_v2", generate_proposals, 0},
     {"distribute_fpn_proposals", distribute_proposals, 0},
     {"collect_fpn_proposals", collect_proposals, 0},
-    {"bipartite_match", declared, 0},
-    {"target_assign", declared, 0},
-    {"mine_hard_examples", declared, 0},
-    {"rpn_target_assign", declared, 0},
-    {"generate_proposal_labels", declared, 0},
-    {"generate_mask_labels", declared, 0},
-    {"retinanet_target_assign", declared, 0},
-    {"retinanet_detection_output", declared, 0},
-    {"box_decoder_and_assign", declared, 0},
+    {"bipartite_match", tv_pd_as_declared, 0},
+    {"target_assign", tv_pd_as_declared, 0},
+    {"mine_hard_examples", tv_pd_as_declared, 0},
+    {"rpn_target_assign", tv_pd_as_declared, 0},
+    {"generate_proposal_labels", tv_pd_as_declared, 0},
+    {"generate_mask_labels", tv_pd_as_declared, 0},
+    {"retinanet_target_assign", tv_pd_as_declared, 0},
+    {"retinanet_detection_output", tv_pd_as_declared, 0},
+    {"box_decoder_and_assign", tv_pd_as_declared, 0},
     {"yolo_box_head", like_boxes, 0},
-    {"yolo_box_post", declared, 0},
-    {"detection_map", declared, 0},
+    {"yolo_box_post", tv_pd_as_declared, 0},
+    {"detection_map", tv_pd_as_declared, 0},
 };
 
 const tv_rule_table tv_rules_paddle_vision = {TV_DIALECT_PADDLE, "", rules,

@@ -360,20 +360,7 @@ static double layers_of(const tv_graph *g)
 
 static const tv_err *describe(tv_arena *a, const tv_source *src, program_spec *x, tv_model *m)
 {
-    const tv_setting set = {
-        .phase = TV_PHASE_PREFILL,
-        .policy = {.precision = TV_PRECISION_FP32,
-                   .param = TV_F32,
-                   .base = TV_F32,
-                   .compute = TV_F32,
-                   .stream = TV_F32,
-                   .grad = TV_F32,
-                   .state = TV_F32,
-                   .kv = TV_F32},
-        .kernel = TV_KERNEL_EFFICIENT,
-        .dropout = -1,
-        .trainable = TV_TRAIN_NONE,
-    };
+    const tv_setting set = tv_plain_setting();
     tv_lower l;
     tv_graph *g = NULL;
     TV_TRY(lower(a, x, &set, &x->usual, &l, &g));

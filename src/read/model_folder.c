@@ -266,7 +266,7 @@ const tv_err *tv_read_weights_beside(tv_gather *g, tv_str path)
     return read_weights(g, &f);
 }
 
-/* ---- GGUF ---- */
+/* ---- one file that is a whole model ---- */
 
 /* "name-00002-of-00005.gguf": a later part of a model whose first part stands in the list too. */
 static bool is_later_part(tv_str name)
@@ -292,43 +292,42 @@ static const tv_err *several(tv_gather *g, const folder *f, const char *msgid, t
                    TV_TEXT0("read.several-models", N_("Name one of these files.")));
 }
 
-static const tv_err *read_gguf_of(tv_gather *g, const folder *f, bool *found)
+/* The files of a folder that alone are a whole model, and their reader. */
+typedef struct whole_kind {
+    const char *ending;
+    bool (*passed_over)(tv_str name); /* NULL: none is */
+    const char *several;              /* msgid */
+    const tv_err *(*read)(tv_gather *g, tv_str path, tv_bytes_view bytes);
+} whole_kind;
+
+static bool no_gguf_model(tv_str name)
 {
-    tv_buf names = tv_buf_in(g->a);
-    tv_str only = {0};
-    size_t n = 0;
-    for (size_t i = 0; i < f->dir.n; i++) {
-        const tv_dir_entry *entry = &f->dir.v[i];
-        if (entry->is_dir || !tv_str_ends(entry->name, TV_S(".gguf")) ||
-            is_later_part(entry->name) || is_projector(entry->name))
-            continue;
-        tv_puts(&names, n++ ? ", " : "");
-        tv_put(&names, entry->name);
-        only = entry->name;
-    }
-    *found = n > 0;
-    if (n > 1)
-        return several(g, f, N_("the folder holds {n} GGUF models: {names}"), tv_buf_str(&names),
-                       n);
-    if (n == 0)
-        return NULL;
-    tv_bytes_view bytes;
-    const tv_str path = inside(g, f, only);
-    TV_TRY(tv_gather_map(g, path, &bytes));
-    return tv_read_gguf(g, path, bytes);
+    return is_later_part(name) || is_projector(name);
 }
 
-/* ---- graphs ---- */
+static const whole_kind gguf_files = {
+    .ending = ".gguf",
+    .passed_over = no_gguf_model,
+    .several = N_("the folder holds {n} GGUF models: {names}"),
+    .read = tv_read_gguf,
+};
 
-/* A folder without a configuration and without weights of its own, but with one ONNX file. */
-static const tv_err *read_onnx_of(tv_gather *g, const folder *f, bool *found)
+/* Without a configuration and without weights of their own. */
+static const whole_kind onnx_files = {
+    .ending = ".onnx",
+    .several = N_("the folder holds {n} ONNX models: {names}"),
+    .read = tv_read_onnx,
+};
+
+static const tv_err *read_whole(tv_gather *g, const folder *f, const whole_kind *kind, bool *found)
 {
     tv_buf names = tv_buf_in(g->a);
     tv_str only = {0};
     size_t n = 0;
     for (size_t i = 0; i < f->dir.n; i++) {
         const tv_dir_entry *entry = &f->dir.v[i];
-        if (entry->is_dir || !tv_str_ends(entry->name, TV_S(".onnx")))
+        if (entry->is_dir || !tv_str_ends(entry->name, tv_str_of(kind->ending)) ||
+            (kind->passed_over && kind->passed_over(entry->name)))
             continue;
         tv_puts(&names, n++ ? ", " : "");
         tv_put(&names, entry->name);
@@ -336,14 +335,13 @@ static const tv_err *read_onnx_of(tv_gather *g, const folder *f, bool *found)
     }
     *found = n > 0;
     if (n > 1)
-        return several(g, f, N_("the folder holds {n} ONNX models: {names}"), tv_buf_str(&names),
-                       n);
+        return several(g, f, kind->several, tv_buf_str(&names), n);
     if (n == 0)
         return NULL;
     tv_bytes_view bytes;
     const tv_str path = inside(g, f, only);
     TV_TRY(tv_gather_map(g, path, &bytes));
-    return tv_read_onnx(g, path, bytes);
+    return kind->read(g, path, bytes);
 }
 
 /* ---- the folder ---- */
@@ -406,7 +404,7 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
     const bool safetensors = first_with(f, ".safetensors", "").n > 0;
     bool found = false;
     if (!safetensors)
-        TV_TRY(read_gguf_of(g, f, &found));
+        TV_TRY(read_whole(g, f, &gguf_files, &found));
     if (!found && config.n == 0)
         TV_TRY(tv_read_paddle_folder(g, f->path, &f->dir, &found));
     if (found)
@@ -417,7 +415,7 @@ static const tv_err *read_listed(tv_gather *g, const folder *f)
         return NULL; /* the configuration was that of a program beside it */
     TV_TRY(read_weights(g, f));
     if (config.n == 0 && g->files.n == 0)
-        TV_TRY(read_onnx_of(g, f, &found));
+        TV_TRY(read_whole(g, f, &onnx_files, &found));
     if (found)
         return NULL;
     if (config.n == 0 && g->files.n == 0 && !has(f, "adapter_config.json"))

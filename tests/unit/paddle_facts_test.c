@@ -1,20 +1,6 @@
 /* What the Paddle readers find in the collection of real files against its manifest: programs,
  * parameters, the JSON form, settings for serving, and what must be refused. */
-#include "testing.h"
-
-#include "base/json.h"
-#include "read/reader.h"
-
-#define MODELS "../shared/data/models/"
-
-typedef struct entry {
-    tv_arena *a;
-    tv_str path;
-    tv_str file;
-    const tv_json *facts;
-    const tv_source *s;
-    const tv_err *e;
-} entry;
+#include "manifest.h"
 
 static void same(const entry *x, const char *key, double got)
 {
@@ -213,13 +199,6 @@ static void check_lonely(const entry *x)
 
 /* ---- the manifest ---- */
 
-typedef struct kind_case {
-    const char *kind;
-    size_t n; /* in the manifest */
-    bool reads;
-    void (*check)(const entry *x);
-} kind_case;
-
 static const kind_case kinds[] = {
     {"paddle-pdmodel", 9, true, check_program},
     {"paddle-pdiparams", 5, true, check_params},
@@ -230,47 +209,10 @@ static const kind_case kinds[] = {
     {"paddlex-config-json", 1, true, check_settings},
     {"paddledetection-infer-cfg", 1, false, check_lonely},
 };
-enum { n_kinds = sizeof kinds / sizeof *kinds };
-
-static void check_entry(const kind_case *k, const tv_json *row)
-{
-    entry x = {.a = test_arena()};
-    x.path = tv_json_str(tv_json_get(row, "path"));
-    x.file = tv_path_join(x.a, TV_S(MODELS), x.path);
-    x.facts = tv_json_get(row, "facts");
-    x.e = tv_read_model(x.a, x.file, &x.s);
-    if (k->reads)
-        assert_ok(x.a, x.e);
-    k->check(&x);
-    tv_arena_close(x.a);
-}
-
 static void the_manifest_holds(void **state)
 {
     (void)state;
-    if (!test_shared("models/MANIFEST.jsonl"))
-        return;
-    tv_arena *a = test_arena();
-    tv_str text;
-    size_t seen[n_kinds] = {0};
-    assert_ok(a, tv_file_read(a, TV_S(MODELS "MANIFEST.jsonl"), (size_t)16 << 20, &text));
-    while (text.n) {
-        const tv_cut line = tv_str_cut(text, '\n');
-        const tv_json *row = NULL;
-        assert_ok(a, tv_json_parse(a, TV_S("manifest"), line.head, &row));
-        for (size_t i = 0; i < n_kinds; i++) {
-            if (!tv_str_is(tv_json_str(tv_json_get(row, "kind")), kinds[i].kind))
-                continue;
-            check_entry(&kinds[i], row);
-            seen[i]++;
-        }
-        text = line.tail;
-    }
-    for (size_t i = 0; i < n_kinds; i++) {
-        print_message("# %s: %zu of %zu\n", kinds[i].kind, seen[i], kinds[i].n);
-        assert_int_equal(seen[i], kinds[i].n);
-    }
-    tv_arena_close(a);
+    test_manifest_holds(kinds, sizeof kinds / sizeof *kinds);
 }
 
 /* What serving settings say of open dimensions; the first is the batch and stays the job's. */

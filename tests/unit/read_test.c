@@ -1,7 +1,7 @@
 /* The readers against files that tests/gen/model_files.py writes: good ones field by field against
  * a reader of its own (plain_reader.py), broken ones with the error's id and byte, every cut of
  * every good file, and folders of all kinds. */
-#include "testing.h"
+#include "lines.h"
 
 #include "base/json.h"
 #include "read/gather.h"
@@ -16,21 +16,9 @@ static tv_str fixture(tv_arena *a, const char *name)
 /* Calls check for each line of a list of JSON objects. */
 static size_t each_line(const char *list, void (*check)(tv_arena *a, const tv_json *row))
 {
-    tv_arena *outer = test_arena();
-    tv_str text;
-    size_t n = 0;
-    assert_ok(outer, tv_file_read(outer, fixture(outer, list), (size_t)16 << 20, &text));
-    while (text.n) {
-        const tv_cut line = tv_str_cut(text, '\n');
-        tv_arena *a = test_arena();
-        const tv_json *row = NULL;
-        assert_ok(a, tv_json_parse(a, TV_S("list"), line.head, &row));
-        check(a, row);
-        tv_arena_close(a);
-        text = line.tail;
-        n++;
-    }
-    tv_arena_close(outer);
+    tv_arena *a = test_arena();
+    const size_t n = test_lines(tv_cstr(a, fixture(a, list)), check);
+    tv_arena_close(a);
     return n;
 }
 
