@@ -87,4 +87,25 @@
 /* Entries of the caching allocator that is simulated. */
 #define TV_LIMIT_ALLOCATOR_BLOCKS 4000000u
 
+/* Items of one list or map of the doctor's facts: a kernel log of a bad night has thousands of
+ * events, more are counted and dropped. */
+#define TV_LIMIT_NOTE_ITEMS 10000u
+/* One word of the facts: kernel names of templates reach 4 KiB. */
+#define TV_LIMIT_NOTE_TEXT_BYTES 4096u
+/* A line that a finding cites. */
+#define TV_LIMIT_EVIDENCE_BYTES 400u
+/* A line of a log: a pasted single-line JSON is longer and is no log. */
+#define TV_LIMIT_LINE_BYTES 65536u
+/* Text that is looked at as one; a longer file is read part after part. Its lines take 32 bytes
+ * each, at worst (nothing but line ends) a quarter of a GiB. */
+#define TV_LIMIT_SHEET_BYTES ((size_t)8 << 20)
+/* Findings of one rule: more of the same say nothing new. */
+#define TV_LIMIT_FINDINGS_OF_RULE 16u
+#define TV_LIMIT_EVIDENCE_OF_FINDING 12u
+/* Files of one folder or archive that are looked into, and folders within folders. */
+#define TV_LIMIT_CAPTURED_FILES 20000u
+#define TV_LIMIT_CAPTURED_DEPTH 16u
+/* Sightings of one request. */
+#define TV_LIMIT_SIGHTINGS 100000u
+
 #endif

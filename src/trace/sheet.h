@@ -1,0 +1,14 @@
+/* Text -> lines, cleaned of what terminals, web pages and other systems put into them. */
+#ifndef TV_SHEET_H
+#define TV_SHEET_H
+
+#include "trace.h"
+
+/* Splits text into lines; a line that needs no cleaning is a view. What is longer than
+ * TV_LIMIT_LINE_BYTES is cut. */
+void tv_sheet_fill(tv_arena *a, tv_sheet *sheet, tv_str file, uint64_t first_line, tv_str text);
+
+/* Line ends in a text. */
+size_t tv_count_lines(tv_str text);
+
+#endif
