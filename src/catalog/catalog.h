@@ -31,24 +31,24 @@ const tv_err *tv_catalog_groups(tv_catalog *c, tv_group_list *groups) TV_CHECKED
 const tv_err *tv_catalog_reference(tv_catalog *c, tv_str slug, tv_str *class) TV_CHECKED;
 
 /* What a name stands for: one card, or several. Exactly one of the two is set. */
-typedef struct tv_found {
+typedef struct tv_naming {
     const tv_device *device;
     const tv_device_group *group;
-} tv_found;
+} tv_naming;
 
 /* A slug, a slug without its vendor, a product string as nvidia-smi prints it, an alias with a
  * memory size, a PCI id ("10de:2684"), or part of a name. mem_bytes, when it is known (> 0),
  * separates cards that share a name. An unknown name is a usage error that suggests others. */
 const tv_err *tv_catalog_find(tv_catalog *c, tv_str name, double mem_bytes,
-                              tv_found *found) TV_CHECKED;
+                              tv_naming *found) TV_CHECKED;
 
 /* The same where only one card will do: a name for several is a usage error that lists them. */
 const tv_err *tv_catalog_device(tv_catalog *c, tv_str name, double mem_bytes,
                                 const tv_device **device) TV_CHECKED;
 
 /* The card or all members, one by one. */
-size_t tv_found_count(tv_found f);
-const tv_device *tv_found_at(tv_found f, size_t i);
+size_t tv_naming_count(tv_naming f);
+const tv_device *tv_naming_at(tv_naming f, size_t i);
 
 typedef struct tv_server_list {
     const tv_server *v;

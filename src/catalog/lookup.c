@@ -230,7 +230,7 @@ static const tv_device_group *group_of(tv_catalog *c, tv_str name, matches m)
     return g;
 }
 
-static bool settle(tv_catalog *c, tv_str name, matches m, double mem_bytes, tv_found *found)
+static bool settle(tv_catalog *c, tv_str name, matches m, double mem_bytes, tv_naming *found)
 {
     m = of_memory(c->a, m, mem_bytes);
     if (m.n == 1)
@@ -240,7 +240,8 @@ static bool settle(tv_catalog *c, tv_str name, matches m, double mem_bytes, tv_f
     return m.n > 0;
 }
 
-static bool settle_group(tv_catalog *c, const tv_device_group *g, double mem_bytes, tv_found *found)
+static bool settle_group(tv_catalog *c, const tv_device_group *g, double mem_bytes,
+                         tv_naming *found)
 {
     matches m = {0};
     for (size_t i = 0; i < g->n_members; i++)
@@ -248,7 +249,7 @@ static bool settle_group(tv_catalog *c, const tv_device_group *g, double mem_byt
     return settle(c, g->slug, m, mem_bytes, found);
 }
 
-static bool by_group_slug(tv_catalog *c, tv_str name, double mem_bytes, tv_found *found)
+static bool by_group_slug(tv_catalog *c, tv_str name, double mem_bytes, tv_naming *found)
 {
     for (size_t i = 0; i < c->n_groups; i++)
         if (tv_str_eq_nocase(c->groups[i].slug, name))
@@ -257,7 +258,7 @@ static bool by_group_slug(tv_catalog *c, tv_str name, double mem_bytes, tv_found
 }
 
 /* What a driver prints is precise: "NVIDIA H200" is the SXM card, "H200" may be either. */
-static bool by_driver_name(tv_catalog *c, tv_str name, double mem_bytes, tv_found *found)
+static bool by_driver_name(tv_catalog *c, tv_str name, double mem_bytes, tv_naming *found)
 {
     matches m = {0};
     if (!tv_str_starts(name, TV_S("NVIDIA ")) && !tv_str_starts(name, TV_S("Tesla ")))
@@ -279,7 +280,7 @@ static tv_str pci_id(tv_arena *a, tv_str name)
     return s.n == 9 && s.p[4] == ':' ? s : (tv_str){0};
 }
 
-static bool by_pci_id(tv_catalog *c, tv_str name, double mem_bytes, tv_found *found)
+static bool by_pci_id(tv_catalog *c, tv_str name, double mem_bytes, tv_naming *found)
 {
     const tv_str id = pci_id(c->a, name);
     matches m = {0};
@@ -290,7 +291,7 @@ static bool by_pci_id(tv_catalog *c, tv_str name, double mem_bytes, tv_found *fo
     return settle(c, name, m, mem_bytes, found);
 }
 
-static bool by_key(tv_catalog *c, tv_str name, tv_str key, double mem_bytes, tv_found *found)
+static bool by_key(tv_catalog *c, tv_str name, tv_str key, double mem_bytes, tv_naming *found)
 {
     matches m = {0};
     for (size_t i = 0; i < c->keys.n; i++) {
@@ -306,18 +307,18 @@ static bool by_key(tv_catalog *c, tv_str name, tv_str key, double mem_bytes, tv_
 
 /* "3060 12gb": what is left of the name, and the size tells which. A size that none of them has is
  * a mistake, not a hint. */
-static bool by_size(tv_catalog *c, tv_str name, words w, tv_found *found)
+static bool by_size(tv_catalog *c, tv_str name, words w, tv_naming *found)
 {
     const words left = without_sizes(w);
     double size_bytes = 0;
     for (size_t i = 0; i < w.n; i++)
         if (is_size(w.v[i]))
             size_bytes = tv_str_double(tv_str_take(w.v[i], w.v[i].n - 2)).v * 0x1p30;
-    tv_found some = {0};
+    tv_naming some = {0};
     if (left.n == w.n || !left.n || !by_key(c, name, key_of(c->a, left), size_bytes, &some))
         return false;
-    for (size_t i = 0; i < tv_found_count(some); i++)
-        if (!has_memory(tv_found_at(some, i), size_bytes))
+    for (size_t i = 0; i < tv_naming_count(some); i++)
+        if (!has_memory(tv_naming_at(some, i), size_bytes))
             return false;
     *found = some;
     return true;
@@ -331,7 +332,7 @@ static bool has_digit(tv_str s)
     return false;
 }
 
-static bool by_short_key(tv_catalog *c, tv_str name, words w, double mem_bytes, tv_found *found)
+static bool by_short_key(tv_catalog *c, tv_str name, words w, double mem_bytes, tv_naming *found)
 {
     const tv_str key = key_of(c->a, without(w, series_words));
     matches m = {0};
@@ -351,7 +352,7 @@ static bool by_short_key(tv_catalog *c, tv_str name, words w, double mem_bytes, 
 }
 
 /* Every word of the question stands in one of the card's names. */
-static bool by_part(tv_catalog *c, tv_str name, words w, double mem_bytes, tv_found *found)
+static bool by_part(tv_catalog *c, tv_str name, words w, double mem_bytes, tv_naming *found)
 {
     matches m = {0};
     for (size_t i = 0; w.n && i < c->keys.n; i++) {
@@ -413,14 +414,14 @@ static tv_str nearest(tv_catalog *c, tv_str name)
     return tv_buf_str(&b);
 }
 
-static tv_str member_names(tv_arena *a, tv_found f)
+static tv_str member_names(tv_arena *a, tv_naming f)
 {
     tv_buf b = tv_buf_in(a);
-    for (size_t i = 0; i < tv_found_count(f) && i < SHOWN; i++) {
+    for (size_t i = 0; i < tv_naming_count(f) && i < SHOWN; i++) {
         tv_puts(&b, i ? ", " : "");
-        tv_put(&b, tv_found_at(f, i)->slug);
+        tv_put(&b, tv_naming_at(f, i)->slug);
     }
-    if (tv_found_count(f) > SHOWN)
+    if (tv_naming_count(f) > SHOWN)
         tv_puts(&b, ", ...");
     return tv_buf_str(&b);
 }
@@ -430,7 +431,7 @@ static tv_str suggestions(tv_catalog *c, tv_str name)
 {
     const words w = words_of(c->a, name);
     const words left = without_sizes(w);
-    tv_found f = {0};
+    tv_naming f = {0};
     if (left.n && left.n < w.n &&
         (by_key(c, name, key_of(c->a, left), 0, &f) || by_short_key(c, name, left, 0, &f)))
         return member_names(c->a, f);
@@ -466,9 +467,9 @@ static size_t by_vendor(tv_catalog *c, tv_str name)
     return c->n_devices;
 }
 
-const tv_err *tv_catalog_find(tv_catalog *c, tv_str name, double mem_bytes, tv_found *found)
+const tv_err *tv_catalog_find(tv_catalog *c, tv_str name, double mem_bytes, tv_naming *found)
 {
-    *found = (tv_found){0};
+    *found = (tv_naming){0};
     name = tv_str_trim(name);
     if (!name.n)
         return TV_FAIL0(c->a, TV_USAGE, "gpu.empty", N_("the name of the accelerator is empty"));
@@ -494,7 +495,7 @@ const tv_err *tv_catalog_find(tv_catalog *c, tv_str name, double mem_bytes, tv_f
 const tv_err *tv_catalog_device(tv_catalog *c, tv_str name, double mem_bytes,
                                 const tv_device **device)
 {
-    tv_found found;
+    tv_naming found;
     TV_TRY(tv_catalog_find(c, name, mem_bytes, &found));
     *device = found.device;
     if (found.device)
@@ -507,12 +508,12 @@ const tv_err *tv_catalog_device(tv_catalog *c, tv_str name, double mem_bytes,
                    TV_TEXT0("gpu.name-one", N_("name one of them")));
 }
 
-size_t tv_found_count(tv_found f)
+size_t tv_naming_count(tv_naming f)
 {
     return f.device ? 1 : f.group ? f.group->n_members : 0;
 }
 
-const tv_device *tv_found_at(tv_found f, size_t i)
+const tv_device *tv_naming_at(tv_naming f, size_t i)
 {
     return f.device ? f.device : f.group->members[i];
 }

@@ -2,6 +2,8 @@
  * what they saw to the rules. */
 #include "command.h"
 
+#include "doctor_join.h"
+
 #include "diagnose/diagnose.h"
 #include "report/doctor_out.h"
 #include "trace/trace.h"
@@ -93,6 +95,7 @@ static const tv_err *diagnose(tv_request *r, const tv_args *args)
     tv_scene *scene = tv_new(r->a, tv_scene, 1);
     for (size_t i = 0; i < args->n; i++)
         TV_TRY(tv_trace_read(r->a, args->v[i], scene));
+    TV_TRY(tv_doctor_devices(r, scene));
     tv_diagnosis *d = tv_new(r->a, tv_diagnosis, 1);
     tv_diagnose(r->a, scene, d);
     if (r->json)

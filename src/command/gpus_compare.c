@@ -28,10 +28,10 @@ static const tv_err *add_cards(comparing *c, const tv_str *names, size_t n)
 {
     tv_arena *a = c->g->r->a;
     for (size_t i = 0; i < n; i++) {
-        tv_found found = {0};
+        tv_naming found = {0};
         TV_TRY(tv_catalog_find(c->g->market.catalog, names[i], 0, &found));
-        for (size_t k = 0; k < tv_found_count(found); k++)
-            *tv_push(a, &c->cards) = tv_found_at(found, k);
+        for (size_t k = 0; k < tv_naming_count(found); k++)
+            *tv_push(a, &c->cards) = tv_naming_at(found, k);
     }
     if (c->cards.n < 2)
         return tv_hint(

@@ -596,7 +596,7 @@ static bool is_amount(tv_str name, double *bytes)
 const tv_err *tv_gpus_show(tv_gpus_run *g, tv_str name)
 {
     double bytes = 0;
-    tv_found found = {0};
+    tv_naming found = {0};
     if (is_amount(name, &bytes))
         return show_amount(g, bytes);
     TV_TRY(tv_catalog_find(g->market.catalog, name, 0, &found));

@@ -54,10 +54,10 @@ const tv_err *tv_market_machine(void *ctx, tv_arena *a, const tv_device *d, uint
 
 static const tv_err *add_named(tv_market *m, tv_str name, tv_card_list *cards)
 {
-    tv_found found = {0};
+    tv_naming found = {0};
     TV_TRY(tv_catalog_find(m->catalog, name, 0, &found));
-    for (size_t i = 0; i < tv_found_count(found); i++)
-        *tv_push(m->r->a, cards) = tv_found_at(found, i);
+    for (size_t i = 0; i < tv_naming_count(found); i++)
+        *tv_push(m->r->a, cards) = tv_naming_at(found, i);
     return NULL;
 }
 

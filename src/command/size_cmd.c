@@ -236,7 +236,7 @@ static const tv_err *named_group(size_run *s, const tv_device_group **group)
     *group = NULL;
     if (tv_str_cut(s->o->machine.gpu, ',').found)
         return NULL;
-    tv_found found = {0};
+    tv_naming found = {0};
     TV_TRY(tv_catalog_find(s->market.catalog, s->o->machine.gpu, 0, &found));
     *group = found.group;
     return NULL;

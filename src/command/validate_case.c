@@ -403,12 +403,12 @@ static bool sizes(const tv_json *rule, const tv_model *m, tv_want *w, tv_str *re
     return !reason->n;
 }
 
-static bool judge_cards(tv_validator *v, const known_model *m, const tv_want *w, tv_found found,
+static bool judge_cards(tv_validator *v, const known_model *m, const tv_want *w, tv_naming found,
                         tv_row_verdict *out, tv_str *reason)
 {
     size_t judged = 0;
-    for (size_t i = 0; i < tv_found_count(found); i++) {
-        const outcome *o = outcome_of(v, m, w, tv_found_at(found, i));
+    for (size_t i = 0; i < tv_naming_count(found); i++) {
+        const outcome *o = outcome_of(v, m, w, tv_naming_at(found, i));
         const range x = o->reason.n ? (range){0} : predicted(o, w);
         if (x.v > 0)
             widen(&out->judged, x, judged++ == 0);
@@ -432,7 +432,7 @@ bool tv_validator_judge(tv_validator *v, const tv_json *rule, const tv_row *row,
     out->family = m->model->family;
     if (!sizes(rule, m->model, want, reason))
         return false;
-    tv_found found;
+    tv_naming found;
     if (tv_catalog_find(v->catalog, want->gpu, 0, &found)) {
         *reason = TV_S(N_("the catalogue does not know the card"));
         return false;

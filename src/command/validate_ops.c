@@ -230,7 +230,7 @@ static void widen(tv_judged *j, double v, double spread, bool first)
     j->hi = first ? hi : fmax(j->hi, hi);
 }
 
-static bool find_cards(tv_validator *v, tv_row_verdict *out, tv_found *found, tv_str *reason)
+static bool find_cards(tv_validator *v, tv_row_verdict *out, tv_naming *found, tv_str *reason)
 {
     if (!out->gpu.n)
         *reason = TV_S(N_("the card is not stated"));
@@ -253,7 +253,7 @@ bool tv_operator_judge(tv_validator *v, const tv_row *row, tv_row_verdict *out, 
 {
     op_row r = {.a = tv_validator_arena(v), .row = row};
     *out = (tv_row_verdict){.family = ""};
-    tv_found found;
+    tv_naming found;
     if (!time_of(&r, out, reason) || !find_cards(v, out, &found, reason))
         return false;
     if (!read_op(&r)) {
@@ -262,12 +262,12 @@ bool tv_operator_judge(tv_validator *v, const tv_row *row, tv_row_verdict *out, 
     }
     const tv_policy policy = {.compute = r.ops[0].compute};
     size_t judged = 0;
-    for (size_t i = 0; i < tv_found_count(found); i++) {
+    for (size_t i = 0; i < tv_naming_count(found); i++) {
         double s = 0;
         double spread = 0;
         for (size_t k = 0; k < r.n_ops; k++) {
             const tv_op_time t =
-                tv_predict_op(&r.ops[k], &policy, tv_found_at(found, i), r.batch, r.cached);
+                tv_predict_op(&r.ops[k], &policy, tv_naming_at(found, i), r.batch, r.cached);
             s += t.forward_s;
             spread = fmax(spread, t.spread);
         }
@@ -304,7 +304,7 @@ bool tv_collective_judge(tv_validator *v, const tv_row *row, tv_row_verdict *out
 {
     const op_row r = {.a = tv_validator_arena(v), .row = row};
     *out = (tv_row_verdict){.family = ""};
-    tv_found found;
+    tv_naming found;
     if (!time_of(&r, out, reason) || !find_cards(v, out, &found, reason))
         return false;
     const double n = number(&r, "gpus", 0);
@@ -317,10 +317,10 @@ bool tv_collective_judge(tv_validator *v, const tv_row *row, tv_row_verdict *out
         return false;
     tv_catalog *catalog = tv_validator_catalog(v);
     size_t judged = 0;
-    for (size_t i = 0; i < tv_found_count(found); i++) {
+    for (size_t i = 0; i < tv_naming_count(found); i++) {
         const tv_server *server = NULL;
         tv_link link = {0};
-        const tv_device *d = tv_found_at(found, i);
+        const tv_device *d = tv_naming_at(found, i);
         if (tv_catalog_server_for(catalog, d, (uint32_t)n, &server) ||
             tv_catalog_link(catalog, d, server, (uint32_t)n, &link))
             continue;

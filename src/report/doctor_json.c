@@ -2,6 +2,8 @@
  * several sightings the first that knows a name is taken; `sightings` has each of them apart. */
 #include "doctor_out.h"
 
+#include <string.h>
+
 #include "base/message.h"
 
 tv_text tv_finding_text(const tv_finding *f, const char *msgid)
@@ -121,7 +123,9 @@ static void put_facts(tv_json_out *w, const tv_scene *scene)
     tv_note seen = {.type = TV_NOTE_MAP}; /* the names that are written already */
     tv_json_key(w, "facts");
     tv_json_begin(w, '{');
-    for (const tv_sighting *s = scene->first; s; s = s->next)
+    for (const tv_sighting *s = scene->first; s; s = s->next) {
+        if (!s->line && strcmp(s->kind, "device-record") == 0)
+            continue; /* the catalogue's, not the document's */
         for (const tv_note *note = s->facts.first; note; note = note->next) {
             if (tv_noted_bool(&seen, note->key, false))
                 continue;
@@ -129,6 +133,7 @@ static void put_facts(tv_json_out *w, const tv_scene *scene)
             tv_json_key(w, note->key);
             tv_json_note(w, note);
         }
+    }
     tv_json_end(w, '}');
 }
 

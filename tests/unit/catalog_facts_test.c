@@ -53,17 +53,17 @@ static void several_are_told_apart(void **state)
     tv_arena *a = test_arena();
     tv_catalog *c = opened(a);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        tv_found found = {0};
+        tv_naming found = {0};
         assert_ok(a, tv_catalog_find(c, tv_str_of(names[i]), 0, &found));
         assert_non_null(found.group);
-        assert_true(tv_found_count(found) >= 2);
+        assert_true(tv_naming_count(found) >= 2);
         const tv_device *one = NULL;
         const tv_err *e = tv_catalog_device(c, tv_str_of(names[i]), 0, &one);
         assert_non_null(e);
         assert_int_equal(e->code, TV_USAGE);
         tv_buf b = tv_buf_in(a);
         tv_put_err(&b, TV_EN, e);
-        assert_true(tv_str_has(tv_buf_str(&b), tv_found_at(found, 0)->slug));
+        assert_true(tv_str_has(tv_buf_str(&b), tv_naming_at(found, 0)->slug));
     }
     const tv_device *none = NULL;
     const tv_err *e = tv_catalog_device(c, TV_S("rtx-4900"), 0, &none);
