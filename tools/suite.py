@@ -1,7 +1,7 @@
 """Runs the tests and checks, counts every case and ends with one line `N passed, N failed`.
 
 suite.py --build FOLDER [--valgrind] PART...
-Parts: unit fuzz golden format layers style headers closure docs all"""
+Parts: unit fuzz golden format layers style headers closure docs rules collected all"""
 import argparse
 import concurrent.futures
 import json
@@ -17,7 +17,8 @@ import golden
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = "/usr/bin/python3"
-PARTS = ["format", "layers", "style", "headers", "closure", "unit", "fuzz", "golden", "docs"]
+PARTS = ["format", "layers", "style", "headers", "closure", "unit", "fuzz", "golden", "docs",
+         "rules", "collected"]
 TAP = re.compile(r"^(ok|not ok) \d+ - (.*?)(\s+# SKIP\b.*)?$")
 
 
@@ -159,13 +160,31 @@ def part_headers(tally, _):
                        out.splitlines()[:20])
 
 
-def part_docs(tally, options):
-    code, out = run([PYTHON, "tools/docs.py", str(ROOT / options.build / "cli" / "trivet")])
+def listed(tally, options, name):
+    """A script that prints a JSON list of cases; what it says beside that is shown."""
+    words = [PYTHON, "-B", name, str(ROOT / options.build / "cli" / "trivet")]
+    done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=1200, check=False)
+    print(done.stderr.decode(errors="replace"), end="")
     try:
-        for case in json.loads(out):
+        for case in json.loads(done.stdout):
             tally.case(case["name"], case["state"], case["lines"])
     except ValueError:
-        tally.case(f"docs (status {code})", "failed", out.splitlines()[-40:])
+        tally.case(f"{name} (status {done.returncode})", "failed",
+                   done.stdout.decode(errors="replace").splitlines()[-40:])
+
+
+def part_docs(tally, options):
+    listed(tally, options, "tools/docs.py")
+
+
+def part_rules(tally, options):
+    listed(tally, options, "tools/check_rules.py")
+
+
+def part_collected(tally, options):
+    listed(tally, options, "tests/diagnosis/collected.py")
+    listed(tally, options, "tests/diagnosis/cases.py")
 
 
 def main():

@@ -131,12 +131,16 @@ void tv_doctor_text(const tv_request *req, tv_buf *b, const tv_diagnosis *d)
     size_t shown = 0;
     for (size_t i = 0; i < d->findings.n; i++)
         shown += d->findings.v[i]->severity > TV_INFO;
-    if (!shown)
+    if (!d->scene->n)
+        tv_page_text(&page, TV_YELLOW, 0,
+                     TV_TEXT0("doctor.nothing-known", N_("Nothing here is of a kind that the "
+                                                         "doctor knows: nothing was judged.")));
+    else if (!shown)
         tv_page_text(&page, TV_GREEN, 0,
                      TV_TEXT0("doctor.healthy", N_("Nothing that needs action was found.")));
     else
         tv_page_text(&page, TV_BOLD, 0,
-                     TV_TEXT(b->a, "doctor.found", N_("{n} findings, root causes first"),
+                     TV_TEXT(b->a, "doctor.found", N_("findings: {n}, root causes first"),
                              tv_arg_num("n", TV_ARG_COUNT, (double)shown)));
     for (size_t i = 0; i < d->findings.n; i++)
         put_finding(&page, i + 1, d->findings.v[i]);
