@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "doctor_join.h"
+#include "doctor_model.h"
 
 #include "diagnose/diagnose.h"
 #include "report/doctor_out.h"
@@ -11,6 +12,7 @@
 typedef struct doctor_options {
     bool list;
     tv_str explain;
+    tv_doctor_job job;
 } doctor_options;
 
 static const tv_option rows[] = {
@@ -23,11 +25,25 @@ static const tv_option rows[] = {
      .offset = offsetof(doctor_options, explain),
      .value = "ID",
      .help = N_("one rule in full: how it decides, what speaks against it, what to do")},
+    {.name = "model",
+     .kind = TV_OPTION_TEXT,
+     .offset = offsetof(doctor_options, job.model),
+     .value = "MODEL",
+     .help = N_("the model behind an out-of-memory message: which part fills the card, and the "
+                "cheapest change that fits")},
 };
 
 static const tv_option_group groups[] = {
     {N_("Options"), rows, sizeof rows / sizeof *rows, 0},
+    {N_("Model"), tv_model_rows, TV_MODEL_ROWS, offsetof(doctor_options, job.options)},
+    {N_("Job"), tv_job_rows, TV_JOB_ROWS, offsetof(doctor_options, job.job)},
+    {N_("Machine"), tv_machine_rows, TV_MACHINE_ROWS, offsetof(doctor_options, job.machine)},
 };
+
+static void defaults(void *options)
+{
+    tv_job_unsaid(&((doctor_options *)options)->job.job);
+}
 
 /* ---- the rules themselves ---- */
 
@@ -90,7 +106,7 @@ static const tv_err *explain(const tv_request *r, tv_str id)
 
 /* ---- a diagnosis ---- */
 
-static const tv_err *diagnose(tv_request *r, const tv_args *args)
+static const tv_err *diagnose(tv_request *r, const doctor_options *o, const tv_args *args)
 {
     tv_scene *scene = tv_new(r->a, tv_scene, 1);
     for (size_t i = 0; i < args->n; i++)
@@ -98,6 +114,8 @@ static const tv_err *diagnose(tv_request *r, const tv_args *args)
     TV_TRY(tv_doctor_devices(r, scene));
     tv_diagnosis *d = tv_new(r->a, tv_diagnosis, 1);
     tv_diagnose(r->a, scene, d);
+    if (o->job.model.n || o->job.options.params > 0)
+        TV_TRY(tv_doctor_model(r, &o->job, d));
     if (r->json)
         tv_doctor_json(r, r->out, d);
     else
@@ -111,7 +129,7 @@ static const tv_err *run(tv_request *r, const void *options, const tv_args *args
     if (o->explain.n)
         return explain(r, o->explain);
     if (!o->list)
-        return diagnose(r, args);
+        return diagnose(r, o, args);
     if (r->json)
         list_json(r);
     else
@@ -124,13 +142,14 @@ extern const tv_command tv_command_doctor;
 const tv_command tv_command_doctor = {
     .name = "doctor",
     .summary = N_("what is wrong, from captured files or this host, and the smallest fix"),
-    .usage = "[FILE|DIR|-]...",
+    .usage = "[FILE|DIR|-]... [--model MODEL [JOB]]",
     .details = N_("Reads whatever was saved: error messages, logs, nvidia-smi output, kernel logs, "
                   "topologies, profiler tables and traces, in any mixture, whole folders and "
                   "archives. Nothing is ever executed or changed."),
     .groups = groups,
     .n_groups = sizeof groups / sizeof *groups,
     .options_size = sizeof(doctor_options),
+    .defaults = defaults,
     .min_args = 0,
     .max_args = 4096,
     .run = run,

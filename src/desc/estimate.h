@@ -25,6 +25,9 @@ typedef struct tv_tensor_bytes {
     double forward_peak_bytes, backward_peak_bytes; /* gradients of the weights included */
 } tv_tensor_bytes;
 
+/* "optimizer states": a msgid. */
+const char *tv_term_label(tv_term term);
+
 typedef struct tv_memory {
     double
         term_bytes[TV_TERM_COUNT]; /* composition at the instant of the peak; sums to allocated */

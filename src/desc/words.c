@@ -124,3 +124,19 @@ const char *tv_rate_key(tv_rate r)
 {
     return rates[r].key;
 }
+
+const char *tv_term_label(tv_term term)
+{
+    static const char *const labels[TV_TERM_COUNT] = {
+        [TV_TERM_WEIGHTS] = N_("weights"),
+        [TV_TERM_GRADIENTS] = N_("gradients"),
+        [TV_TERM_OPTIMIZER] = N_("optimizer states"),
+        [TV_TERM_ACTIVATIONS] = N_("activations"),
+        [TV_TERM_LOGITS] = N_("logits and loss"),
+        [TV_TERM_KV] = N_("KV cache"),
+        [TV_TERM_COMM_BUFFERS] = N_("communication buffers"),
+        [TV_TERM_TEMPORARIES] = N_("temporaries"),
+        [TV_TERM_WORKSPACE] = N_("workspace"),
+    };
+    return labels[term];
+}
