@@ -96,9 +96,15 @@
 #define TV_LIMIT_EVIDENCE_BYTES 400u
 /* A line of a log: a pasted single-line JSON is longer and is no log. */
 #define TV_LIMIT_LINE_BYTES 65536u
-/* Text that is looked at as one; a longer file is read part after part. Its lines take 32 bytes
- * each, at worst (nothing but line ends) a quarter of a GiB. */
+/* Text that is looked at as one; a longer file is read part after part. */
 #define TV_LIMIT_SHEET_BYTES ((size_t)8 << 20)
+/* And its lines: a sheet of nothing but line ends would have eight times as many. */
+#define TV_LIMIT_SHEET_LINES ((size_t)1 << 20)
+/* What a packed file may inflate to: freely up to the first, then in this ratio to its own bytes,
+ * together with what is packed within it. Traces reach 30, logs of one repeated line 200; bombs of
+ * gzip 1,000 and of zstd 30,000. */
+#define TV_LIMIT_INFLATE_FREE_BYTES ((uint64_t)1 << 30)
+#define TV_LIMIT_INFLATE_RATIO 250u
 /* Findings of one rule: more of the same say nothing new. */
 #define TV_LIMIT_FINDINGS_OF_RULE 16u
 #define TV_LIMIT_EVIDENCE_OF_FINDING 12u

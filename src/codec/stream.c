@@ -2,9 +2,13 @@
  * and a window of at most TV_STREAM_PIECE bytes. */
 #include "stream.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ZLIB_CONST
@@ -13,15 +17,19 @@
 
 enum { piece_bytes = 1 << 18, peek_bytes = 1 << 16 };
 
-typedef enum packing { PLAIN, GZIP, ZSTD } packing;
+typedef enum packing { PLAIN, GZIP, ZSTD, DEFLATE } packing;
 
 struct tv_stream {
     tv_arena *a;
     tv_str name;
-    int fd; /* -1: none */
+    int fd;     /* -1: none */
+    bool waits; /* a pipe, not a file */
     tv_bytes_view memory;
     tv_stream *outer; /* a part of it */
     uint64_t outer_left;
+    tv_stream *root; /* the outermost one, which counts for all of its parts: */
+    uint64_t taken;  /* bytes that came from the source */
+    uint64_t inflated;
 
     packing packing;
     z_stream z;
@@ -42,9 +50,13 @@ struct tv_stream {
 static const tv_err *read_fd(tv_stream *s, unsigned char *to, size_t n, size_t *got)
 {
     ssize_t k;
-    do
-        k = read(s->fd, to, n);
-    while (k < 0 && errno == EINTR);
+    while ((k = read(s->fd, to, n)) < 0) {
+        struct pollfd writer = {.fd = s->fd, .events = POLLIN};
+        if (errno == EAGAIN && s->waits) /* a pipe whose other end has not written yet */
+            (void)poll(&writer, 1, -1);
+        else if (errno != EINTR)
+            break;
+    }
     if (k < 0)
         return tv_in_file(TV_FAIL(s->a, TV_UNAVAILABLE, "stream.read", N_("cannot be read: {why}"),
                                   tv_arg_str("why", tv_errno_text(s->a, errno))),
@@ -93,6 +105,7 @@ static const tv_err *fill_raw(tv_stream *s)
         return NULL;
     s->raw_at = s->raw_n = 0;
     TV_TRY(read_source(s, s->raw, piece_bytes, &s->raw_n));
+    s->taken += s->raw_n;
     s->raw_end = s->raw_n == 0;
     return NULL;
 }
@@ -129,7 +142,7 @@ static void damaged(tv_stream *s, const char *why)
 static bool step_gzip(tv_stream *s, size_t room)
 {
     if (s->member_over) {
-        if (s->raw_n - s->raw_at < 2 || s->raw[s->raw_at] != 0x1f)
+        if (s->packing == DEFLATE || s->raw_n - s->raw_at < 2 || s->raw[s->raw_at] != 0x1f)
             return false; /* padding behind the last member */
         (void)inflateReset(&s->z);
         s->member_over = false;
@@ -163,9 +176,23 @@ static bool step_zstd(tv_stream *s, size_t room)
     return true;
 }
 
+/* What is packed within what is packed counts together: a bomb hides in layers. */
+static bool is_bomb(const tv_stream *root)
+{
+    return root->inflated > TV_LIMIT_INFLATE_FREE_BYTES &&
+           root->inflated / TV_LIMIT_INFLATE_RATIO > root->taken;
+}
+
 static bool step(tv_stream *s, size_t room)
 {
-    return s->packing == GZIP ? step_gzip(s, room) : step_zstd(s, room);
+    const size_t before = s->n;
+    const bool more = s->packing == ZSTD ? step_zstd(s, room) : step_gzip(s, room);
+    s->root->inflated += s->n - before;
+    if (!is_bomb(s->root))
+        return more;
+    s->n = before;
+    damaged(s, N_("inflates far beyond what data does"));
+    return false;
 }
 
 /* Refills the window behind what is not delivered yet. */
@@ -216,6 +243,15 @@ static const tv_err *fill(tv_stream *s, size_t enough)
 
 /* ---- opening ---- */
 
+static const tv_err *begin_zlib(tv_stream *s, packing how, int window_bits)
+{
+    s->packing = how;
+    s->z = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = s->a};
+    if (inflateInit2(&s->z, window_bits) != Z_OK)
+        return TV_FAIL0(s->a, TV_SYSTEM, "stream.zlib", N_("zlib does not start"));
+    return NULL;
+}
+
 static const tv_err *begin(tv_stream *s)
 {
     s->raw = tv_new(s->a, unsigned char, piece_bytes);
@@ -225,13 +261,11 @@ static const tv_err *begin(tv_stream *s)
         TV_TRY(read_source(s, s->raw + s->raw_n, piece_bytes - s->raw_n, &got));
         s->raw_end = got == 0;
         s->raw_n += got;
+        s->taken += got;
     }
     static const unsigned char zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
     if (s->raw_n >= 3 && s->raw[0] == 0x1f && s->raw[1] == 0x8b && s->raw[2] == 8) {
-        s->packing = GZIP;
-        s->z = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = s->a};
-        if (inflateInit2(&s->z, 16 + MAX_WBITS) != Z_OK)
-            return TV_FAIL0(s->a, TV_SYSTEM, "stream.zlib", N_("zlib does not start"));
+        TV_TRY(begin_zlib(s, GZIP, 16 + MAX_WBITS));
     } else if (s->raw_n >= 4 && memcmp(s->raw, zstd_magic, 4) == 0) {
         s->packing = ZSTD;
         s->zstd = ZSTD_createDStream();
@@ -249,6 +283,7 @@ static tv_stream *made(tv_arena *a, tv_str name)
     s->a = a;
     s->name = name;
     s->fd = -1;
+    s->root = s;
     return s;
 }
 
@@ -263,6 +298,7 @@ const tv_err *tv_stream_open(tv_arena *a, tv_str path, tv_stream **out)
     *out = s;
     if (tv_str_is(path, "-")) {
         s->fd = STDIN_FILENO;
+        s->waits = true;
         return begin(s);
     }
     s->fd = open(tv_cstr(a, path), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -271,6 +307,12 @@ const tv_err *tv_stream_open(tv_arena *a, tv_str path, tv_stream **out)
                                   tv_arg_str("why", tv_errno_text(a, errno))),
                           path);
     tv_defer(a, close_fd, s);
+    /* A device may never end, and reading one may have effects. */
+    struct stat st;
+    if (fstat(s->fd, &st) != 0 || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(s->fd)))
+        return tv_in_file(TV_FAIL0(a, TV_UNAVAILABLE, "stream.device", N_("is a device, no file")),
+                          path);
+    s->waits = !S_ISREG(st.st_mode);
     return begin(s);
 }
 
@@ -282,11 +324,22 @@ const tv_err *tv_stream_over(tv_arena *a, tv_str name, tv_bytes_view bytes, tv_s
     return begin(s);
 }
 
+const tv_err *tv_stream_deflated(tv_arena *a, tv_str name, tv_bytes_view bytes, tv_stream **out)
+{
+    tv_stream *s = made(a, name);
+    s->memory = bytes;
+    *out = s;
+    s->raw = tv_new(a, unsigned char, piece_bytes);
+    s->window = tv_new(a, unsigned char, piece_bytes);
+    return begin_zlib(s, DEFLATE, -MAX_WBITS);
+}
+
 const tv_err *tv_stream_part(tv_arena *a, tv_stream *outer, tv_str name, uint64_t n,
                              tv_stream **out)
 {
     tv_stream *s = made(a, name);
     s->outer = outer;
+    s->root = outer->root;
     s->outer_left = n;
     *out = s;
     return begin(s);
@@ -320,6 +373,20 @@ static const tv_err *some(tv_stream *s, uint64_t n, tv_bytes_view *piece)
     *piece = (tv_bytes_view){s->window + s->at, have < n ? have : (size_t)n};
     s->delivered += piece->n;
     s->at += piece->n;
+    return NULL;
+}
+
+const tv_err *tv_stream_read(tv_stream *s, void *to, size_t n, size_t *got)
+{
+    *got = 0;
+    while (*got < n) {
+        tv_bytes_view piece;
+        TV_TRY(some(s, n - *got, &piece));
+        if (!piece.n)
+            break;
+        memcpy((char *)to + *got, piece.p, piece.n);
+        *got += piece.n;
+    }
     return NULL;
 }
 

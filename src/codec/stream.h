@@ -7,11 +7,16 @@
 
 typedef struct tv_stream tv_stream;
 
-/* Opens a file ("-": standard input); closed with the arena. */
+/* Opens a file ("-": standard input); closed with the arena. Of what is no file only pipes and
+ * terminals are read. A stream that inflates beyond TV_LIMIT_INFLATE_RATIO, with everything that is
+ * packed within it, ends as damaged. */
 const tv_err *tv_stream_open(tv_arena *a, tv_str path, tv_stream **out) TV_CHECKED;
 /* Over bytes in memory, which must outlive the stream. */
 const tv_err *tv_stream_over(tv_arena *a, tv_str name, tv_bytes_view bytes,
                              tv_stream **out) TV_CHECKED;
+/* Over bytes that are deflated without a header, as the entries of a zip archive are. */
+const tv_err *tv_stream_deflated(tv_arena *a, tv_str name, tv_bytes_view bytes,
+                                 tv_stream **out) TV_CHECKED;
 /* The next n bytes of another stream, as a stream of its own (a member of an archive), inflated
  * where they are compressed themselves. The outer one must not be read before the part is. */
 const tv_err *tv_stream_part(tv_arena *a, tv_stream *outer, tv_str name, uint64_t n,
@@ -22,7 +27,9 @@ const tv_err *tv_stream_part(tv_arena *a, tv_stream *outer, tv_str name, uint64_
 const tv_err *tv_stream_next(tv_stream *s, tv_bytes_view *piece) TV_CHECKED;
 /* Up to n bytes (at most 64 KiB) that will be delivered next, without taking them. */
 const tv_err *tv_stream_peek(tv_stream *s, size_t n, tv_bytes_view *head) TV_CHECKED;
-/* Exactly n bytes, or fewer at the end, copied to the arena. */
+/* Exactly n bytes, or fewer at the end, copied to memory of the caller's. */
+const tv_err *tv_stream_read(tv_stream *s, void *to, size_t n, size_t *got) TV_CHECKED;
+/* The same into the arena. */
 const tv_err *tv_stream_take(tv_stream *s, tv_arena *a, size_t n, tv_str *bytes) TV_CHECKED;
 /* Passes over what is left of n bytes. */
 const tv_err *tv_stream_skip(tv_stream *s, uint64_t n) TV_CHECKED;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { block_bytes = 512, most_name_bytes = 65536 };
+enum { block_bytes = 512, most_name_bytes = 65536, most_names = 16 };
 
 static uint64_t octal(const unsigned char *p, size_t n)
 {
@@ -72,21 +72,24 @@ static uint64_t padded(uint64_t n)
 const tv_err *tv_tar_next(tv_tar *tar, bool *more)
 {
     tv_str long_name = {0};
+    unsigned names = 0;
     *more = false;
     for (;;) {
         const uint64_t at = tv_stream_at(tar->stream);
         if (tar->next_at > at)
             TV_TRY(tv_stream_skip(tar->stream, tar->next_at - at));
-        tv_str block;
-        TV_TRY(tv_stream_take(tar->stream, tar->a, block_bytes, &block));
-        const tv_bytes_view head = {(const unsigned char *)block.p, block.n};
+        unsigned char block[block_bytes];
+        tv_bytes_view head = {block, 0};
+        TV_TRY(tv_stream_read(tar->stream, block, block_bytes, &head.n));
         if (!tv_tar_is(head))
             return NULL;
-        const char type = block.p[156];
+        const char type = (char)block[156];
         tar->bytes = octal(head.p + 124, 12);
         tar->next_at = tv_stream_at(tar->stream) + padded(tar->bytes);
         if (type == 'L' || type == 'x') {
             tv_str text;
+            if (++names > most_names) /* headers for headers: no archive has them */
+                return NULL;
             const size_t n = tar->bytes < most_name_bytes ? (size_t)tar->bytes : most_name_bytes;
             TV_TRY(tv_stream_take(tar->stream, tar->a, n, &text));
             long_name =

@@ -21,8 +21,9 @@ struct tv_sighting {
 typedef struct tv_scene {
     tv_sighting *first, *last;
     size_t n;
-    tv_note files; /* a list of {file, bytes, read, kinds: [...]}: what was looked at */
-    bool live;     /* the documents are this host's own */
+    tv_note files;            /* a list of {file, bytes, read, kinds: [...]}: what was looked at */
+    bool live;                /* the documents are this host's own */
+    struct tv_intake *intake; /* the readers' own; NULL: nothing was read yet */
 } tv_scene;
 
 tv_sighting *tv_scene_add(tv_arena *a, tv_scene *scene, const char *kind, tv_str file,

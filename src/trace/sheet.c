@@ -45,11 +45,17 @@ static const plain_row *plain_at(tv_str s, size_t i)
     return NULL;
 }
 
+/* What a terminal would act upon: a log that is shown must not move the cursor. */
+static bool is_control(unsigned char c)
+{
+    return (c < 32 && c != '\t') || c == 127;
+}
+
 static bool is_clean(tv_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         const unsigned char c = (unsigned char)s.p[i];
-        if (c == 27 || c == '&' || c >= 0xc2 || c == 8 || c == 0)
+        if (c == '&' || c >= 0xc2 || is_control(c))
             return false;
     }
     return true;
@@ -63,7 +69,7 @@ static tv_str cleaned(tv_arena *a, tv_str s)
         const plain_row *row = plain_at(s, i);
         if (row)
             tv_puts(&b, row->meant);
-        else if (!escape && s.p[i] != 8 && s.p[i])
+        else if (!escape && !is_control((unsigned char)s.p[i]))
             tv_putc(&b, s.p[i]);
         i += escape ? escape : row ? strlen(row->seen) : 1;
     }
@@ -93,6 +99,22 @@ size_t tv_count_lines(tv_str text)
     for (const char *p = text.p; p && p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
         n++;
     return n;
+}
+
+tv_lines_cut tv_cut_lines(tv_str text, size_t most)
+{
+    tv_lines_cut cut = {text, {0}, 0};
+    size_t at = 0;
+    while (at < text.n && cut.n < most) {
+        const char *end = memchr(text.p + at, '\n', text.n - at);
+        if (!end)
+            return cut;
+        at = (size_t)(end - text.p) + 1;
+        cut.n++;
+    }
+    cut.head = tv_str_take(text, at);
+    cut.tail = tv_str_drop(text, at);
+    return cut;
 }
 
 void tv_sheet_fill(tv_arena *a, tv_sheet *sheet, tv_str file, uint64_t first_line, tv_str text)

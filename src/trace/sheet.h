@@ -11,4 +11,13 @@ void tv_sheet_fill(tv_arena *a, tv_sheet *sheet, tv_str file, uint64_t first_lin
 /* Line ends in a text. */
 size_t tv_count_lines(tv_str text);
 
+typedef struct tv_lines_cut {
+    tv_str head;
+    tv_str tail;
+    size_t n; /* line ends in head */
+} tv_lines_cut;
+
+/* head: the first lines, at most so many. */
+tv_lines_cut tv_cut_lines(tv_str text, size_t most);
+
 #endif
