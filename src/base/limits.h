@@ -114,4 +114,16 @@
 /* Sightings of one request. */
 #define TV_LIMIT_SIGHTINGS 100000u
 
+/* Packed records of a profile's timeline that are kept in memory; what is past them lies sorted in
+ * a temporary file. 32 bytes a piece of device work: 14 million of them, a profile of 10 GB. */
+#define TV_LIMIT_TIMELINE_BYTES ((size_t)448 << 20)
+/* Different names of kernels, and how much of a name is kept: a large model launches 2,000. */
+#define TV_LIMIT_TIMELINE_NAMES 65536u
+#define TV_LIMIT_TIMELINE_NAME_BYTES 300u
+/* Waits for the loader and written checkpoints, and steps: one of each a step. */
+#define TV_LIMIT_TIMELINE_SPANS 500000u
+#define TV_LIMIT_TIMELINE_STEPS 100000u
+/* A time stamp that a profiler got wrong: longer than any profile. */
+#define TV_LIMIT_TIMELINE_DUR_NS ((int64_t)7 * 86400 * 1000000000)
+
 #endif

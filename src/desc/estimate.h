@@ -101,6 +101,17 @@ typedef struct tv_balance {
 
 typedef enum tv_grade { TV_GRADE_UNKNOWN, TV_GRADE_GOOD, TV_GRADE_FAIR, TV_GRADE_POOR } tv_grade;
 
+/* The grade of a share of kernel time in matrix work (GEMM, convolution, attention), predicted or
+ * seen in a trace: above 0.6 the newest tensor cores pay, under 0.3 a consumer card gives more for
+ * the money (R040). */
+static inline tv_grade tv_grade_of_gemm_share(double share)
+{
+    return share > 0.6    ? TV_GRADE_GOOD
+           : share >= 0.3 ? TV_GRADE_FAIR
+           : share >= 0   ? TV_GRADE_POOR
+                          : TV_GRADE_UNKNOWN;
+}
+
 typedef struct tv_grades {
     tv_grade vram, density, io;
     tv_text vram_text, density_text, io_text;

@@ -39,14 +39,15 @@ static tv_grade grade_density(tv_arena *a, const tv_time *t, tv_text *text)
         return TV_GRADE_UNKNOWN;
     }
     const tv_arg share = tv_arg_num("share", TV_ARG_RATIO, t->gemm_share);
-    if (t->gemm_share > 0.6) {
+    const tv_grade grade = tv_grade_of_gemm_share(t->gemm_share);
+    if (grade == TV_GRADE_GOOD) {
         *text = TV_TEXT(a, "density.high",
                         N_("{share} of kernel time is matrix work: the newest "
                            "tensor cores pay"),
                         share);
-        return TV_GRADE_GOOD;
+        return grade;
     }
-    if (t->gemm_share >= 0.3) {
+    if (grade == TV_GRADE_FAIR) {
         *text = TV_TEXT(a, "density.mixed",
                         N_("{share} of kernel time is matrix work: mixed; memory "
                            "bandwidth counts as much"),
