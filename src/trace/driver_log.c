@@ -23,9 +23,9 @@ static void add(sentence *s, tv_str part)
 /* A line that begins a message of its own. */
 static bool begins(tv_str text)
 {
-    static const char *const heads[] = {"Xid ",     "GPU at ",     "GPU 0",       "The NVIDIA",
-                                        "loading ", "API mismatch", "None of the", "Open nvidia.ko",
-                                        "GPU Board", "This PCI I/O", "No NVIDIA", "RmInit"};
+    static const char *const heads[] = {
+        "Xid ",        "GPU at ",        "GPU 0",     "The NVIDIA",   "loading ",  "API mismatch",
+        "None of the", "Open nvidia.ko", "GPU Board", "This PCI I/O", "No NVIDIA", "RmInit"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         if (tv_str_starts(text, tv_str_of(heads[i])))
             return true;
@@ -53,8 +53,8 @@ static void put_once(tv_reading *r, tv_note *facts, const char *key, tv_str s, s
 
 tv_str tv_module_version(tv_str text, bool *open)
 {
-    static const char *const heads[] = {"Kernel Module for ", "Kernel Module", "Driver for UNIX platforms",
-                                        "Mode Setting Driver for "};
+    static const char *const heads[] = {"Kernel Module for ", "Kernel Module",
+                                        "Driver for UNIX platforms", "Mode Setting Driver for "};
     tv_str rest;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         if (!tv_past(text, heads[i], &rest))
@@ -99,7 +99,10 @@ static void read_installed(tv_reading *r, tv_note *facts, tv_str text, size_t i)
             return;
         const bool open = tv_holds(text, "by open") || tv_holds(text, "Open nvidia.ko");
         const bool needs_open = tv_holds(text, "requires use of the NVIDIA open");
-        (void)tv_note_str(r->a, item, "by", needs_open ? TV_S("needs open") : open ? TV_S("open") : TV_S("release"));
+        (void)tv_note_str(r->a, item, "by",
+                          needs_open ? TV_S("needs open")
+                          : open     ? TV_S("open")
+                                     : TV_S("release"));
         const tv_str legacy = tv_enclosed(text, "through the NVIDIA ", " Legacy");
         const tv_str release = tv_enclosed(text, "not supported by the ", " ");
         if (legacy.n)
@@ -128,7 +131,8 @@ static void read_probe(tv_reading *r, tv_note *facts, tv_str text, size_t i)
     const bool called = !tv_holds(text, "not called");
     const tv_double_read n = tv_number_past(text, " for ");
     if (n.ok)
-        (void)tv_at(r, tv_note_num(r->a, facts, called ? "failed_devices" : "unprobed_devices", n.v), i);
+        (void)tv_at(
+            r, tv_note_num(r->a, facts, called ? "failed_devices" : "unprobed_devices", n.v), i);
     sentence s = {0};
     if (!called && tv_holds(whole(r, text, i, &s), "nouveau"))
         (void)tv_note_bool(r->a, facts, "probe_names_nouveau", true);

@@ -193,7 +193,9 @@ static bool take_syslog(tv_kernel_line *line)
         const size_t end = clock_end(s, at);
         line->clock = tv_str_trim(tv_str_take(s, end));
         if (!line->format)
-            line->format = at >= 8 && s.p[4] == '-' ? "iso" : end > at + 8 ? "short-precise" : "syslog";
+            line->format = at >= 8 && s.p[4] == '-' ? "iso"
+                           : end > at + 8           ? "short-precise"
+                                                    : "syslog";
         line->text = past_blanks(tv_str_drop(s, end));
         tv_str rest = line->text; /* "UTC", "CST" of short-full */
         const tv_str zone = tv_take_word(&rest);
@@ -276,7 +278,8 @@ tv_note *tv_tally(tv_reading *r, tv_note *list, const char *key, tv_str word, si
 static size_t hex_at(tv_str s, size_t i)
 {
     size_t n = 0;
-    while (i + n < s.n && (digit(s.p[i + n]) || ((s.p[i + n] | 32) >= 'a' && (s.p[i + n] | 32) <= 'f')))
+    while (i + n < s.n &&
+           (digit(s.p[i + n]) || ((s.p[i + n] | 32) >= 'a' && (s.p[i + n] | 32) <= 'f')))
         n++;
     return n;
 }

@@ -7,9 +7,9 @@
 #include "trace.h"
 
 typedef struct tv_kernel_line {
-    tv_str text;  /* behind the prefix, blanks passed */
-    tv_str clock; /* the time as it is written; empty: none */
-    double ts_s;  /* seconds since the machine started; NaN: unknown */
+    tv_str text;        /* behind the prefix, blanks passed */
+    tv_str clock;       /* the time as it is written; empty: none */
+    double ts_s;        /* seconds since the machine started; NaN: unknown */
     const char *format; /* "dmesg", "dmesg -T", "syslog", ...; NULL: no prefix that is known */
     bool host_missing;  /* a time and "kernel:" with no host between them */
 } tv_kernel_line;

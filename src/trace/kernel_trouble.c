@@ -285,7 +285,8 @@ static bool read_nic(trouble_log *log, tv_str text, size_t i)
         put(log, item, "pci", device);
         put(log, item, "what", tv_str_of(nics[k].what));
         tv_str name = rest;
-        put(log, item, "interface", tv_str_starts(rest, TV_S(" ")) ? tv_take_word(&name) : (tv_str){0});
+        put(log, item, "interface",
+            tv_str_starts(rest, TV_S(" ")) ? tv_take_word(&name) : (tv_str){0});
         const tv_double_read watts = tv_number_past(text, "PCIe slot (");
         if (item && watts.ok)
             (void)tv_note_num(log->r->a, item, "slot_w", watts.v);
@@ -340,7 +341,8 @@ static bool read_end(trouble_log *log, tv_str text, size_t i)
 
 static bool read_sleep(trouble_log *log, tv_str text, size_t i)
 {
-    if (!tv_holds(text, "PM: suspend exit") && !tv_holds(text, "Waking up from system sleep state") &&
+    if (!tv_holds(text, "PM: suspend exit") &&
+        !tv_holds(text, "Waking up from system sleep state") &&
         !tv_holds(text, "PM: hibernation exit") && !tv_holds(text, "PM: Finishing wakeup"))
         return false;
     (void)item_of(log, "wakeups", "what", TV_S("wakeup"), i);

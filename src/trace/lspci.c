@@ -26,7 +26,8 @@ static void put(listing *l, tv_note *in, const char *key, tv_str s)
         (void)tv_note_str(l->r->a, in, key, s);
 }
 
-/* ---- the head: "41:00.0 3D controller [0302]: NVIDIA Corporation GA100 [10de:20b5] (rev a1)" ---- */
+/* ---- the head: "41:00.0 3D controller [0302]: NVIDIA Corporation GA100 [10de:20b5] (rev a1)" ----
+ */
 
 static bool is_gpu_class(tv_str kind)
 {
@@ -81,9 +82,9 @@ static bool head_of(tv_str line, head *h)
         return false;
     h->kind = tv_str_take(rest, rest.n - name.n - 2);
     h->name = name;
-    const bool word = h->kind.n && h->kind.n < 64 &&
-                      ((h->kind.p[0] >= 'A' && h->kind.p[0] <= 'Z') || h->kind.p[0] == '3' ||
-                       hex4(h->kind));
+    const bool word =
+        h->kind.n && h->kind.n < 64 &&
+        ((h->kind.p[0] >= 'A' && h->kind.p[0] <= 'Z') || h->kind.p[0] == '3' || hex4(h->kind));
     return word && !tv_holds(h->kind, "(") && !tv_holds(h->kind, "=");
 }
 
@@ -162,14 +163,19 @@ static void read_status(listing *l, tv_str line, size_t i)
 {
     read_link(l, line, "link_gt_per_s", "link_lanes");
     const tv_note *d = l->device;
-    const double speed = tv_noted_num(d, "link_gt_per_s"), top = tv_noted_num(d, "link_max_gt_per_s");
+    const double speed = tv_noted_num(d, "link_gt_per_s"),
+                 top = tv_noted_num(d, "link_max_gt_per_s");
     const double lanes = tv_noted_num(d, "link_lanes"), most = tv_noted_num(d, "link_max_lanes");
     const tv_str before = tv_enclosed(line, "Speed ", ",");
     const tv_str behind = tv_enclosed(line, "Width ", NULL);
-    (void)tv_at(l->r, tv_note_bool(l->r->a, l->device, "speed_downgraded",
-                                   tv_holds(before, "(downgraded)") || speed < top), i);
-    (void)tv_at(l->r, tv_note_bool(l->r->a, l->device, "width_downgraded",
-                                   tv_holds(behind, "(downgraded)") || lanes < most), i);
+    (void)tv_at(l->r,
+                tv_note_bool(l->r->a, l->device, "speed_downgraded",
+                             tv_holds(before, "(downgraded)") || speed < top),
+                i);
+    (void)tv_at(l->r,
+                tv_note_bool(l->r->a, l->device, "width_downgraded",
+                             tv_holds(behind, "(downgraded)") || lanes < most),
+                i);
 }
 
 /* "ACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ ...": the bits that are set. */

@@ -55,7 +55,8 @@ static tv_str asked_by(tv_str command)
     return tv_str_take(tv_str_drop(rest, slash), 80);
 }
 
-/* "Upgrade: libnvidia-common-460:amd64 (460.56-0ubuntu0.20.04.1, 460.73.01-0ubuntu0.20.04.1), ..." */
+/* "Upgrade: libnvidia-common-460:amd64 (460.56-0ubuntu0.20.04.1, 460.73.01-0ubuntu0.20.04.1), ..."
+ */
 static void read_apt_list(history *h, tv_str list, size_t i)
 {
     while (list.n) {

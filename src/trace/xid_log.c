@@ -180,14 +180,8 @@ static void read(tv_reading *r)
 }
 
 static const char *const needles[] = {
-    "NVRM: ",
-    "PCIe Bus Error: severity=",
-    "AER: ",
-    "aer_status: 0x",
-    "available PCIe bandwidth",
-    "nouveau 0",
-    "nvidia-modeset: ",
-    NULL,
+    "NVRM: ",    "PCIe Bus Error: severity=", "AER: ", "aer_status: 0x", "available PCIe bandwidth",
+    "nouveau 0", "nvidia-modeset: ",          NULL,
 };
 
 extern const tv_log_format tv_log_format_xid_log;

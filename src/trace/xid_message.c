@@ -80,7 +80,8 @@ static tv_str take_name(tv_str *s)
         if (s->p[i] != ',' || s->p[i + 1] != ' ')
             continue;
         const tv_str rest = tv_str_trim(tv_str_drop(*s, i + 1));
-        bool begins = rest.n && ((rest.p[0] >= 'A' && rest.p[0] <= 'Z') || (rest.p[0] >= '0' && rest.p[0] <= '9'));
+        bool begins = rest.n && ((rest.p[0] >= 'A' && rest.p[0] <= 'Z') ||
+                                 (rest.p[0] >= '0' && rest.p[0] <= '9'));
         for (size_t k = 0; k < sizeof lower / sizeof *lower; k++)
             begins = begins || tv_str_starts(rest, tv_str_of(lower[k]));
         if (!begins)
