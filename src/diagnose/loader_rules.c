@@ -266,7 +266,7 @@ static const tv_rule rules[] = {
         .sure = TV_HIGH,
         .title = N_("Decoding on the CPU does not keep up"),
         .cause = N_("Every step waits {wait_frac} of its time for the next batch while the cores "
-                    "are full ({cpu_idle_frac} idle) and the storage answers at once: decoding and "
+                    "are full ({cpu_idle_frac} idle) and do not wait for disks: decoding and "
                     "transforming is the limit."),
         .decided =
             N_("The wait for a batch (_MultiProcessingDataLoaderIter, data_time of a log) is "
@@ -278,9 +278,9 @@ static const tv_rule rules[] = {
         .source = "https://github.com/open-mmlab/mmaction2/issues/264",
         .steps = {{.command = "py-spy top --subprocesses --pid PID",
                    .why = N_("Names the function that the workers spend their time in.")},
-                  {.why = N_("Store the samples at the size that the model reads (decoding a 12 "
-                             "megapixel JPEG for a 224 pixel crop costs fifty times too much), or "
-                             "use a faster decoder (NVIDIA DALI, libjpeg-turbo, ffcv).")},
+                  {.why = N_("Store the samples at the size that the model reads (most of a 12 "
+                             "megapixel JPEG is decoded in vain for a 224 pixel crop), or use a "
+                             "faster decoder (NVIDIA DALI, libjpeg-turbo, ffcv).")},
                   {.why = N_("More workers help only while cores are free: compare num_workers "
                              "with the cores that the job may use (nproc).")}},
         .outranks = "D05",

@@ -170,6 +170,13 @@ static void judge_latency(tv_inquiry *q, const tv_rule *rule)
             tv_found_also(q, f, x.s, x.d);
             put_disk(q, f, &x);
         }
+        if (!x.d || isnan(load.read_wait_s))
+            f->cause = N_("The training waits {wait_frac} of its time for data, and for "
+                          "{iowait_frac} of the time the cores wait for disks: the storage is what "
+                          "it waits for.");
+        else if (isnan(load.iowait_frac))
+            f->cause = N_("The training waits {wait_frac} of its time for data, and reads of "
+                          "{device} take {read_wait_s}: the storage is what it waits for.");
         return;
     }
     /* Disks alone: only a queue that waits long says that they are the wall. */
