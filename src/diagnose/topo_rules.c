@@ -149,9 +149,10 @@ static void judge_binding(tv_inquiry *q, const tv_rule *rule)
             continue;
         tv_finding *f = tv_found(q, rule, s, NULL);
         f->severity = TV_INFO;
-        f->cause = N_("Each card hangs on a socket of its own: GPU 0 on CPUs {cpus}. A process that "
-                      "runs on the other socket's CPUs or memory copies to its card across the "
-                      "link between the sockets, three to five times slower.");
+        f->cause =
+            N_("Each card hangs on a socket of its own: GPU 0 on CPUs {cpus}. A process that "
+               "runs on the other socket's CPUs or memory copies to its card across the "
+               "link between the sockets, three to five times slower.");
         tv_found_str(q, f, "cpus", affinity_of(s, 0));
         tv_found_num(q, f, "node", TV_ARG_NUMBER, isnan(node_of(s, 0)) ? 0 : node_of(s, 0));
     }
@@ -266,8 +267,9 @@ static const tv_rule rules[] = {
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
         .steps = {{.command = "systemd-detect-virt", .why = N_("See whether this is a guest.")},
                   {.command = "NCCL_TOPO_FILE=/etc/nccl-topo.xml",
-                   .why = N_("Give NCCL the real topology: the cloud's own image carries a file for "
-                             "its type of machine. Leave it out again to undo.")},
+                   .why =
+                       N_("Give NCCL the real topology: the cloud's own image carries a file for "
+                          "its type of machine. Leave it out again to undo.")},
                   {.why = N_("On your own hypervisor pass the PCIe switches through to the guest, "
                              "and enable ATS on the adapter for GPUDirect RDMA.")}},
         .judge = judge_flat,
@@ -277,10 +279,11 @@ static const tv_rule rules[] = {
         .severity = TV_WARNING,
         .sure = TV_MEDIUM,
         .title = N_("Every pair of cards talks across the link between sockets"),
-        .cause = N_("All pairs of the {gpus} cards are SYS, over {numa_nodes} memory nodes: no two "
-                    "cards share a root complex or NVLink that the table shows, so all their traffic "
-                    "crosses the processors' interconnect (xGMI, UPI). Its width and speed set the "
-                    "rate of every collective."),
+        .cause =
+            N_("All pairs of the {gpus} cards are SYS, over {numa_nodes} memory nodes: no two "
+               "cards share a root complex or NVLink that the table shows, so all their traffic "
+               "crosses the processors' interconnect (xGMI, UPI). Its width and speed set the "
+               "rate of every collective."),
         .decided = N_("Three or more cards, every pair SYS, two or more NUMA nodes, no NVLink, not "
                       "from topo -mp."),
         .unless = N_("Two cards on two sockets are SYS rightly. topo -mp never shows NVLink."),
@@ -327,8 +330,9 @@ static const tv_rule rules[] = {
         .steps = {{.command = "lspci -tv",
                    .why = N_("See the real tree of bridges; in a guest it is flat.")},
                   {.command = "NCCL_TOPO_FILE=/etc/nccl-topo.xml",
-                   .why = N_("Describe the real tree to NCCL, or pass it through to the guest. Leave "
-                             "it out again to undo.")}},
+                   .why =
+                       N_("Describe the real tree to NCCL, or pass it through to the guest. Leave "
+                          "it out again to undo.")}},
         .judge = judge_sys_inside,
     },
     {
@@ -339,10 +343,12 @@ static const tv_rule rules[] = {
         .cause = N_("GPU {far}: the nearest network adapter is across a root complex or a socket, "
                     "while {near_gpus} other cards have one on their own switch. Every collective "
                     "between hosts waits for the cards with the long way."),
-        .decided = N_("The nearest adapter of a card is NODE or SYS, and at least half of the cards, "
-                      "two or more, have theirs at PIX or PXB."),
-        .unless = N_("On one host alone the adapters do not matter. Adapters for storage or service "
-                     "are not part of the rail."),
+        .decided =
+            N_("The nearest adapter of a card is NODE or SYS, and at least half of the cards, "
+               "two or more, have theirs at PIX or PXB."),
+        .unless =
+            N_("On one host alone the adapters do not matter. Adapters for storage or service "
+               "are not part of the rail."),
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
         .steps = {{.command = "ibstat -l", .why = N_("See whether an adapter is missing.")},
                   {.why = N_("Move the adapter to the switch of those cards, or name only the "
@@ -374,15 +380,17 @@ static const tv_rule rules[] = {
         .title = N_("A process on the wrong socket"),
         .cause = N_("The card hangs on CPUs {cpus}; the process ran on another socket and copied "
                     "across the link between them."),
-        .decided = N_("Copies between host and card are at least 1.5 times slower when bound to one "
-                      "node than to another; or, as advice only, two cards sit on two sockets."),
+        .decided =
+            N_("Copies between host and card are at least 1.5 times slower when bound to one "
+               "node than to another; or, as advice only, two cards sit on two sockets."),
         .unless = N_("A link that is slow from every node is the link itself (H05)."),
         .source = "https://github.com/mpicbg-scicomp/gearshifft/issues/82",
         .steps = {{.command = "numactl --cpunodebind={node} --membind={node} python train.py",
                    .why = N_("Run on the card's own node; one launcher line per card, or "
                              "torchrun with a wrapper that binds by local rank.")},
                   {.command = "NCCL_IGNORE_CPU_AFFINITY=1",
-                   .why = N_("If the launcher set a wrong mask, let NCCL choose by the topology.")}},
+                   .why =
+                       N_("If the launcher set a wrong mask, let NCCL choose by the topology.")}},
         .judge = judge_binding,
     },
 };

@@ -24,7 +24,8 @@ static const limit_row rows[] = {
     {"file size", "file_bytes", 1024},
 };
 
-static void put(tv_reading *r, tv_note *facts, const char *key, tv_str word, double factor, size_t i)
+static void put(tv_reading *r, tv_note *facts, const char *key, tv_str word, double factor,
+                size_t i)
 {
     const tv_double_read v = tv_str_double(word);
     if (v.ok)

@@ -235,7 +235,8 @@ static void put_end(tv_nccl *n, tv_note *path, const char *key, const char *in_k
         (void)tv_note_str(n->r->a, path, in_key, inner);
 }
 
-static void put_path(tv_nccl *n, const tv_nccl_line *line, tv_str ends, tv_str via, tv_str transport)
+static void put_path(tv_nccl *n, const tv_nccl_line *line, tv_str ends, tv_str via,
+                     tv_str transport)
 {
     tv_arena *a = n->r->a;
     tv_note *paths = tv_note_list(a, n->facts, "paths");
@@ -367,11 +368,10 @@ static bool read_others(tv_nccl *n, const tv_nccl_line *line)
 /* "transport/shm.cc:551 -> 2": where the call went wrong on its way out, and what it gave */
 static bool read_result(tv_nccl *n, const tv_nccl_line *line)
 {
-    static const char *const names[] = {"ncclSuccess",         "ncclUnhandledCudaError",
-                                        "ncclSystemError",     "ncclInternalError",
-                                        "ncclInvalidArgument", "ncclInvalidUsage",
-                                        "ncclRemoteError",     "ncclInProgress",
-                                        "ncclTimeout"};
+    static const char *const names[] = {
+        "ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
+        "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
+        "ncclRemoteError",   "ncclInProgress",         "ncclTimeout"};
     tv_str rest, words[3];
     if (!tv_past(line->text, " -> ", &rest) || tv_words(line->text, words, 3) < 3 ||
         !tv_holds(words[0], ":") || !tv_str_is(words[1], "->"))
@@ -389,8 +389,8 @@ static bool read_result(tv_nccl *n, const tv_nccl_line *line)
 void tv_nccl_told(tv_nccl *n, const tv_nccl_line *line)
 {
     static bool (*const readers[])(tv_nccl *, const tv_nccl_line *) = {
-        read_channel, read_result, read_version, read_bootstrap, read_socket, read_gdr, read_ib,
-        read_network, read_init,   read_setting, read_others};
+        read_channel, read_result,  read_version, read_bootstrap, read_socket, read_gdr,
+        read_ib,      read_network, read_init,    read_setting,   read_others};
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (readers[i](n, line))
             return;

@@ -239,18 +239,11 @@ static void read(tv_reading *r)
         tv_nccl_sum(&n);
 }
 
-static const char *const needles[] = {"NCCL WARN ",
-                                      "NCCL INFO ",
-                                      "NCCL TRACE ",
-                                      "NCCL ABORT ",
-                                      "NCCL VERSION ",
-                                      "NCCL version ",
-                                      "RCCL version",
-                                      "NCCL error in: ",
-                                      "max locked memory (ulimit -l)",
-                                      "RLIMIT_MEMLOCK is ",
-                                      "Memlock limit:",
-                                      NULL};
+static const char *const needles[] = {
+    "NCCL WARN ",         "NCCL INFO ",      "NCCL TRACE ",
+    "NCCL ABORT ",        "NCCL VERSION ",   "NCCL version ",
+    "RCCL version",       "NCCL error in: ", "max locked memory (ulimit -l)",
+    "RLIMIT_MEMLOCK is ", "Memlock limit:",  NULL};
 
 extern const tv_log_format tv_log_format_nccl_log;
 const tv_log_format tv_log_format_nccl_log = {"nccl", needles, read};

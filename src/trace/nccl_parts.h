@@ -13,9 +13,9 @@ typedef struct tv_nccl_line {
     tv_str level;  /* INFO, WARN, TRACE */
     tv_str file;   /* before WARN */
     double line;
-    bool stamped;  /* a time stands in front */
-    double rank;   /* told by the launcher's prefix; NaN: by none */
-    tv_str text;   /* behind the level */
+    bool stamped; /* a time stands in front */
+    double rank;  /* told by the launcher's prefix; NaN: by none */
+    tv_str text;  /* behind the level */
 } tv_nccl_line;
 
 typedef struct tv_nccl {

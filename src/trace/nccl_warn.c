@@ -239,6 +239,28 @@ static void warn_same_gpu(tv_nccl *n, const tv_nccl_line *line)
     set_once_str(n, "same_gpu_bus", address_past(line->text, "CUDA device "), line->at);
 }
 
+/* "rank 0 version 22005 rank 1 version 21903": 22005 is 2.20.5 (2.4.8 was 2408). */
+static void warn_versions(tv_nccl *n, const tv_nccl_line *line)
+{
+    tv_arena *a = n->r->a;
+    tv_str rest = line->text;
+    while (tv_past(rest, "version ", &rest)) {
+        const tv_u64_read v = tv_take_u64(&rest);
+        if (!v.ok || v.v < 2000 || v.v > 99999)
+            continue;
+        const bool wide = v.v >= 10000;
+        const uint64_t minor = wide ? v.v / 100 % 100 : v.v / 100 % 10;
+        tv_buf b = tv_buf_in(a);
+        tv_put_u64(&b, wide ? v.v / 10000 : v.v / 1000);
+        tv_putc(&b, '.');
+        tv_put_u64(&b, minor);
+        tv_putc(&b, '.');
+        tv_put_u64(&b, v.v % 100);
+        (void)tv_note_str(a, tv_note_list(a, n->facts, "versions"), NULL, tv_buf_str(&b));
+        set_once_str(n, "version", tv_buf_str(&b), line->at);
+    }
+}
+
 static void warn_of_class(tv_nccl *n, const tv_nccl_line *line, const char *class,
                           const tv_errno_word *word)
 {
@@ -250,6 +272,8 @@ static void warn_of_class(tv_nccl *n, const tv_nccl_line *line, const char *clas
         warn_ib_call(n, line, word);
     else if (strcmp(class, "same-gpu") == 0)
         warn_same_gpu(n, line);
+    else if (strcmp(class, "version-mismatch") == 0)
+        warn_versions(n, line);
     else if (strcmp(class, "cuda") == 0)
         set_once_str(n, "cuda_failure", tv_enclosed(line->text, "'", "'"), line->at);
     else if (strcmp(class, "driver-old") == 0)

@@ -401,8 +401,8 @@ static void put_p2p(facts_of *f)
                 continue;
             uniform &= !same.n || tv_str_eq(s, same);
             same = s;
-            (void)tv_note_str(f->a, pairs,
-                              key_of(f->a, "", gpu_number(f, x), "", gpu_number(f, y)), s);
+            (void)tv_note_str(f->a, pairs, key_of(f->a, "", gpu_number(f, x), "", gpu_number(f, y)),
+                              s);
         }
     if (uniform && same.n)
         (void)tv_note_str(f->a, f->facts, "all_p2p", same);

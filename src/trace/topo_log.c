@@ -29,7 +29,8 @@ static bool is_one_of(tv_str word, const char *const *words)
 
 static bool is_link(tv_str word)
 {
-    static const char *const links[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "C2C", NULL};
+    static const char *const links[] = {"X",   "PIX", "PXB", "PHB", "NODE",
+                                        "SYS", "SOC", "C2C", NULL};
     return is_nv(word) || is_one_of(word, links);
 }
 
@@ -154,7 +155,8 @@ static bool read_rest(tv_topo *t, tv_str line)
     size_t i = 0;
     for (; i < n && row->n < t->n_columns && is_cell(words[i]); i++)
         row->cells[row->n++] = words[i];
-    const bool tail = row->n == t->n_columns && i < n && words[i].p[0] >= '0' && words[i].p[0] <= '9';
+    const bool tail =
+        row->n == t->n_columns && i < n && words[i].p[0] >= '0' && words[i].p[0] <= '9';
     if (!i && !tail)
         return false;
     put_affinity(t, row, words + i, n - i);
@@ -218,7 +220,8 @@ static size_t read_legend(tv_topo *t, const tv_sheet *sheet, size_t i)
         const tv_cut cut = tv_str_cut(s, ':');
         if (begins_header(s))
             break;
-        if (!tv_str_starts(s, TV_S("NIC")) || !cut.found || !tv_str_u64(tv_str_drop(cut.head, 3)).ok)
+        if (!tv_str_starts(s, TV_S("NIC")) || !cut.found ||
+            !tv_str_u64(tv_str_drop(cut.head, 3)).ok)
             continue;
         const tv_str name = tv_str_trim(cut.tail);
         if (t->n_legend < TV_TOPO_MOST && name.n)

@@ -78,8 +78,8 @@ static tv_note *event_of(watch *w, tv_double_read rank, tv_double_read seq, size
         return events->last;
     for (tv_note *item = events->first; item; item = item->next) {
         const double other = tv_noted_num(item, "seq");
-        const bool same_rank = rank.ok ? fabs(tv_noted_num(item, "rank") - rank.v) < 0.5
-                                       : !tv_noted(item, "rank");
+        const bool same_rank =
+            rank.ok ? fabs(tv_noted_num(item, "rank") - rank.v) < 0.5 : !tv_noted(item, "rank");
         if (same_rank && (!seq.ok || isnan(other) || fabs(other - seq.v) < 0.5))
             return item;
     }
@@ -158,7 +158,8 @@ static void put_sizes(watch *w, tv_note *event, tv_str s, size_t i)
     const tv_str op = tv_enclosed(s, "OpType=", ",");
     if (fabs(in.v - out.v) < 0.5)
         both_num(w, event, "numel", in, i);
-    else if ((tv_holds(op, "SCATTER") || tv_holds(op, "GATHER")) && fabs(ratio - round(ratio)) < 1e-9)
+    else if ((tv_holds(op, "SCATTER") || tv_holds(op, "GATHER")) &&
+             fabs(ratio - round(ratio)) < 1e-9)
         once_num(w, "world_size_inferred", (tv_double_read){ratio, true}, i);
 }
 
@@ -211,10 +212,10 @@ static bool read_progress(watch *w, tv_str s, size_t i)
 {
     static const char *const at[] = {"watchdog at work sequence id: ", "watchdog at work: ",
                                      "Timeout at NCCL work: ", "timeout at work: ", NULL};
-    static const char *const enqueued[] = {"last enqueued NCCL work: ", "last enqueued work: ",
-                                           NULL};
-    static const char *const completed[] = {"last completed NCCL work: ", "last completed work: ",
-                                            NULL};
+    static const char *const enqueued[] = {
+        "last enqueued NCCL work: ", "last enqueued work: ", NULL};
+    static const char *const completed[] = {
+        "last completed NCCL work: ", "last completed work: ", NULL};
     const tv_double_read last = behind(s, enqueued), done = behind(s, completed);
     if (!last.ok && !done.ok)
         return false;
@@ -319,8 +320,8 @@ static bool read_gloo(watch *w, tv_str s, size_t i)
         return false;
     begin(w, i);
     once_str(w, "gloo",
-             timed  ? TV_S("timeout")
-             : full ? TV_S("connect-failed")
+             timed                                                      ? TV_S("timeout")
+             : full                                                     ? TV_S("connect-failed")
              : tv_holds(s, "refused") || tv_holds(s, "connect timeout") ? TV_S("connect-failed")
                                                                         : TV_S("peer-gone"),
              i);
@@ -335,13 +336,20 @@ static bool read_gloo(watch *w, tv_str s, size_t i)
 static tv_str phase_of(tv_str s)
 {
     static const char *const words[][2] = {
-        {"aving model checkpoint", "checkpoint"}, {"aving checkpoint", "checkpoint"},
-        {"ave checkpoint", "checkpoint"},         {"saving to ", "checkpoint"},
-        {"unning Evaluation", "evaluation"},      {"***** Running eval", "evaluation"},
-        {"unning tokenizer", "tokenising"},       {"okenizing", "tokenising"},
-        {"alidation sanity check", "evaluation"}, {"Map (num_proc", "tokenising"},
-        {"Evaluating", "evaluation"},             {"Generating train split", "tokenising"},
-        {"alidating", "evaluation"},              {"Downloading", "download"},
+        {"aving model checkpoint", "checkpoint"},
+        {"aving checkpoint", "checkpoint"},
+        {"ave checkpoint", "checkpoint"},
+        {"saving to ", "checkpoint"},
+        {"unning Evaluation", "evaluation"},
+        {"***** Running eval", "evaluation"},
+        {"unning tokenizer", "tokenising"},
+        {"okenizing", "tokenising"},
+        {"alidation sanity check", "evaluation"},
+        {"Map (num_proc", "tokenising"},
+        {"Evaluating", "evaluation"},
+        {"Generating train split", "tokenising"},
+        {"alidating", "evaluation"},
+        {"Downloading", "download"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (tv_holds(s, words[i][0]))
