@@ -132,6 +132,11 @@ uint32_t tv_timeline_name(tv_timeline *t, tv_str name)
     return new_name(t, name, hash, at);
 }
 
+tv_kernel_class tv_timeline_class(const tv_timeline *t, uint32_t name)
+{
+    return name < t->names.n ? t->names.v[name].is : TV_CLASS_OTHER;
+}
+
 /* ---- work ---- */
 
 static unsigned device_of(tv_timeline *t, uint32_t device)

@@ -18,6 +18,7 @@ tv_timeline *tv_timeline_open(tv_arena *a);
 
 /* The number of a kernel's name, for tv_work; it is classified once. */
 uint32_t tv_timeline_name(tv_timeline *t, tv_str name);
+tv_kernel_class tv_timeline_class(const tv_timeline *t, uint32_t name);
 
 typedef enum tv_copy_way {
     TV_COPY_NONE, /* a kernel */
