@@ -2,6 +2,7 @@
  * what they saw to the rules. */
 #include "command.h"
 
+#include "doctor_compat.h"
 #include "doctor_join.h"
 #include "doctor_model.h"
 
@@ -112,6 +113,7 @@ static const tv_err *diagnose(tv_request *r, const doctor_options *o, const tv_a
     for (size_t i = 0; i < args->n; i++)
         TV_TRY(tv_trace_read(r->a, args->v[i], scene));
     TV_TRY(tv_doctor_devices(r, scene));
+    TV_TRY(tv_doctor_compat(r, scene));
     tv_diagnosis *d = tv_new(r->a, tv_diagnosis, 1);
     tv_diagnose(r->a, scene, d);
     if (o->job.model.n || o->job.options.params > 0)
