@@ -168,8 +168,11 @@ static bool read_network(tv_nccl *n, const tv_nccl_line *line)
 /* "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", "... for GPU 5 / HCA 2 (distance 9 > 4)" */
 static bool read_gdr(tv_nccl *n, const tv_nccl_line *line)
 {
-    const bool on = tv_holds(line->text, "GPU Direct RDMA Enabled");
-    if (!on && !tv_holds(line->text, "GPU Direct RDMA Disabled"))
+    tv_str rest;
+    if (!tv_past(line->text, "GPU Direct RDMA", &rest))
+        return false;
+    const bool on = tv_holds_nocase(rest, "enabled");
+    if (!on && !tv_holds_nocase(rest, "disabled"))
         return false;
     tv_arena *a = n->r->a;
     tv_note *gdr = tv_note_map(a, tv_note_list(a, n->facts, "gdr"), NULL);
@@ -178,6 +181,9 @@ static bool read_gdr(tv_nccl *n, const tv_nccl_line *line)
     const tv_double_read gpu = tv_number_past(line->text, "for GPU ");
     const tv_double_read hca = tv_number_past(line->text, "HCA ");
     const tv_str name = tv_enclosed(line->text, "'", "'");
+    const tv_str how = tv_enclosed(rest, "(", ")");
+    if (how.n && rest.n && rest.p[1] == '(') /* DMABUF, nvidia-peermem */
+        (void)tv_note_str(a, gdr, "by", how);
     const tv_double_read distance = tv_number_past(line->text, "(distance ");
     if (gpu.ok)
         (void)tv_note_num(a, gdr, "gpu", gpu.v);

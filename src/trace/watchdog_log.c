@@ -35,10 +35,12 @@ static void once_num(watch *w, const char *key, tv_double_read v, size_t i)
  * group. */
 static tv_double_read rank_of(tv_str s)
 {
-    const tv_double_read job = tv_number_past(s, "[rank");
-    if (job.ok)
-        return job;
     tv_str rest;
+    for (tv_str at = s; tv_past(at, "[rank", &at);) {
+        const tv_double_read job = tv_number_past(at, at.n && *at.p == '=' ? "=" : "");
+        if (job.ok)
+            return job;
+    }
     while (tv_past(s, "Rank ", &rest)) {
         const tv_double_read r = tv_take_number(&rest);
         if (r.ok && tv_str_starts(rest, TV_S("]")))
