@@ -136,8 +136,71 @@ static void judge_placement(tv_inquiry *q, const tv_rule *rule)
 
 /* ---- C27: a card's memory is its own socket's ---- */
 
+/* Copies of one run against another's that was bound to another node. */
+static double ratio_of(const tv_sighting *fast, const tv_sighting *slow, const char *key)
+{
+    return tv_noted_num(&fast->facts, key) / tv_noted_num(&slow->facts, key);
+}
+
+static double worst_ratio(const tv_sighting *fast, const tv_sighting *slow)
+{
+    const double up = ratio_of(fast, slow, "h2d_bytes_per_s");
+    const double down = ratio_of(fast, slow, "d2h_bytes_per_s");
+    return isnan(up) || down > up ? down : up;
+}
+
+static double bound_to(const tv_sighting *s)
+{
+    const double cpu = tv_noted_num(&s->facts, "cpu_node");
+    return isnan(cpu) ? tv_noted_num(&s->facts, "mem_node") : cpu;
+}
+
+#define SLOW_RATIO 1.5
+
+static bool judge_measured(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_scene *scene = q->scene;
+    const tv_sighting *fast = NULL, *slow = NULL;
+    for (const tv_sighting *s = tv_scene_first(scene, "bandwidth"); s;
+         s = tv_scene_next(s, "bandwidth")) {
+        const double rate = tv_noted_num(&s->facts, "h2d_bytes_per_s");
+        if (isnan(bound_to(s)) || isnan(rate))
+            continue;
+        if (!fast || rate > tv_noted_num(&fast->facts, "h2d_bytes_per_s"))
+            fast = s;
+        if (!slow || rate < tv_noted_num(&slow->facts, "h2d_bytes_per_s"))
+            slow = s;
+    }
+    if (!fast || fabs(bound_to(fast) - bound_to(slow)) < 0.5 ||
+        !(worst_ratio(fast, slow) >= SLOW_RATIO))
+        return false;
+    tv_finding *f = tv_found(q, rule, slow, tv_noted(&slow->facts, "h2d_bytes_per_s"));
+    tv_found_also(q, f, slow, tv_noted(&slow->facts, "d2h_bytes_per_s"));
+    tv_found_also(q, f, fast, tv_noted(&fast->facts, "h2d_bytes_per_s"));
+    tv_found_also(q, f, fast, tv_noted(&fast->facts, "d2h_bytes_per_s"));
+    f->cause = N_("Bound to node {node} the host copies {h2d_ratio} times faster to the card and "
+                  "{d2h_ratio} times faster from it than bound to node {slow_node}: the card hangs "
+                  "on node {node}, and from the other one every copy crosses the link between the "
+                  "sockets.");
+    tv_found_num(q, f, "node", TV_ARG_NUMBER, bound_to(fast));
+    tv_found_num(q, f, "slow_node", TV_ARG_NUMBER, bound_to(slow));
+    const double up = ratio_of(fast, slow, "h2d_bytes_per_s");
+    const double down = ratio_of(fast, slow, "d2h_bytes_per_s");
+    tv_found_num(q, f, "h2d_ratio", TV_ARG_NUMBER, round(up * 10) / 10);
+    tv_found_num(q, f, "d2h_ratio", TV_ARG_NUMBER, round((isnan(down) ? up : down) * 10) / 10);
+    const tv_sighting *topo = tv_topo_seen(scene, NULL);
+    if (topo) {
+        tv_found_also(q, f, topo, tv_noted(&topo->facts, "cpu_affinity.0"));
+        tv_found_str(q, f, "cpus", affinity_of(topo, 0));
+    }
+    f->weight = 1 - 1 / worst_ratio(fast, slow);
+    return true;
+}
+
 static void judge_binding(tv_inquiry *q, const tv_rule *rule)
 {
+    if (judge_measured(q, rule))
+        return;
     for (const tv_sighting *s = tv_topo_seen(q->scene, NULL); s; s = tv_topo_seen(q->scene, s)) {
         const size_t n = tv_topo_gpus(s);
         size_t apart = 0, pairs = 0;

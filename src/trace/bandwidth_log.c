@@ -8,13 +8,14 @@
 
 typedef struct bench {
     tv_reading *r;
-    tv_note *facts; /* of the run that is open; NULL: none */
+    tv_note *facts;  /* of the run that is open; NULL: none */
     tv_note pending; /* what a command line said before the run printed anything */
     bool commanded;
     const char *direction; /* key of the table that is open; NULL: none */
     double unit;           /* bytes per second of a number */
     tv_str test;           /* nvbandwidth's */
     tv_note *matrix;       /* that is being read; NULL: none */
+    bool connectivity;     /* of noughts and ones */
     double least, most;
 } bench;
 
@@ -56,7 +57,8 @@ static bool read_command(bench *b, tv_str s, size_t i)
     if (!tool || !typed || tv_holds(s, "Running"))
         return false;
     b->pending = (tv_note){.type = TV_NOTE_MAP};
-    const tv_double_read node = option(s, "-N", "--cpunodebind="), mem = option(s, "-m", "--membind=");
+    const tv_double_read node = option(s, "-N", "--cpunodebind="),
+                         mem = option(s, "-m", "--membind=");
     const tv_double_read device = tv_number_past(s, "--device=");
     if (bound && node.ok)
         (void)tv_note_num(b->r->a, &b->pending, "cpu_node", node.v);
@@ -114,13 +116,26 @@ static bool read_transfer(bench *b, tv_str s, size_t i)
     if (!rate.ok || !key)
         return false;
     /* of several sizes the last, largest one counts */
-    (void)tv_at(b->r, tv_note_num(b->r->a, b->facts, key, rate.v * (b->unit > 0 ? b->unit : 0x1p20)),
-                i);
+    (void)tv_at(b->r,
+                tv_note_num(b->r->a, b->facts, key, rate.v * (b->unit > 0 ? b->unit : 0x1p20)), i);
     (void)tv_note_num(b->r->a, b->facts, "transfer_bytes", (double)size.v);
     return true;
 }
 
 /* ---- matrices ---- */
+
+/* "0  1  2": the cards' numbers above the figures */
+static bool is_column_heads(const bench *b, const tv_str *words, size_t n)
+{
+    if (b->matrix->n)
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        const tv_u64_read v = tv_str_u64(words[k]);
+        if (!v.ok || v.v != k)
+            return false;
+    }
+    return !b->connectivity;
+}
 
 /* The row of a matrix: its number, then as many figures as there are columns. */
 static bool read_matrix_row(bench *b, tv_str s)
@@ -129,6 +144,8 @@ static bool read_matrix_row(bench *b, tv_str s)
     const size_t n = tv_words(s, words, 130);
     if (!b->matrix || n < 2 || n > 129 || !tv_str_u64(words[0]).ok)
         return false;
+    if (is_column_heads(b, words, n))
+        return true;
     tv_note *row = tv_note_list(b->r->a, b->matrix, NULL);
     const uint64_t own = tv_str_u64(words[0]).v;
     for (size_t k = 1; k < n; k++) {
@@ -149,6 +166,7 @@ static bool read_matrix_row(bench *b, tv_str s)
 static void open_matrix(bench *b, tv_note *in, const char *key, double unit)
 {
     b->matrix = tv_note_list(b->r->a, in, key);
+    b->connectivity = false;
     b->unit = unit;
     b->least = b->most = (double)NAN;
 }
@@ -182,8 +200,8 @@ static void end_nv_test(bench *b)
 {
     if (!is_tool(b, "nvbandwidth") || !b->test.n || !b->matrix)
         return;
-    tv_note *test = tv_note_map(b->r->a, tv_note_map(b->r->a, b->facts, "tests"),
-                                tv_cstr(b->r->a, b->test));
+    tv_note *test =
+        tv_note_map(b->r->a, tv_note_map(b->r->a, b->facts, "tests"), tv_cstr(b->r->a, b->test));
     const double least = b->least * b->unit;
     close_matrix(b, test, "least_bytes_per_s", "most_bytes_per_s");
     const char *key = nv_key(b->test);
@@ -220,8 +238,8 @@ static bool read_nvbandwidth(bench *b, tv_str s, size_t i)
         b->direction = tv_holds(s, "CPU(row)") ? "cpu" : NULL;
         return true;
     }
-    const tv_double_read sum = tv_str_starts(s, TV_S("SUM ")) ? tv_number_past(s, "_ce ")
-                                                              : (tv_double_read){0};
+    const tv_double_read sum =
+        tv_str_starts(s, TV_S("SUM ")) ? tv_number_past(s, "_ce ") : (tv_double_read){0};
     if (tv_str_starts(s, TV_S("SUM "))) {
         end_nv_test(b);
         if (sum.ok && b->test.n)
@@ -299,6 +317,7 @@ static bool read_p2p(bench *b, tv_str s, size_t i, const p2p_row **open)
     if (tv_holds(s, "P2P Connectivity Matrix")) {
         *open = NULL;
         open_matrix(b, b->facts, "p2p_allowed", 1);
+        b->connectivity = true;
         return true;
     }
     return begins;
@@ -343,6 +362,21 @@ static bool read_perftest(bench *b, tv_str s, size_t i)
     return true;
 }
 
+/* "Device 0: Tesla P100-PCIE-16GB", "Device: 0, NVIDIA RTX A6000, pciBusID: 1, ..." */
+static void read_product(bench *b, tv_str s)
+{
+    tv_str rest;
+    if (!b->facts || tv_noted(b->facts, "product"))
+        return;
+    tv_str name = {0};
+    if (tv_str_starts(s, TV_S("Device: ")) && tv_past(s, ", ", &rest))
+        name = tv_str_trim(tv_str_cut(rest, ',').head);
+    else if (tv_str_starts(s, TV_S("Device ")) && tv_past(s, ": ", &rest))
+        name = tv_str_trim(tv_str_cut(rest, '(').head);
+    if (name.n && name.n < 80)
+        (void)tv_note_str(b->r->a, b->facts, "product", name);
+}
+
 /* ---- the sheet ---- */
 
 /* A run of junk must not fill the scene. */
@@ -370,11 +404,12 @@ static void read(tv_reading *r)
         if (read_matrix_row(&b, s))
             continue;
         if (b.matrix && open) {
-            if (tv_holds(s, "D\\D") || tv_holds(s, "CPU "))
-                continue;
+            if (tv_holds(s, "D\\D") || tv_str_starts(s, TV_S("GPU ")))
+                continue; /* titles; what the processor saw ("CPU") ends the matrix */
             close_matrix(&b, b.facts, open->least, open->most);
             open = NULL;
         }
+        read_product(&b, s);
         if (!read_command(&b, r->sheet->v[i].s, i) && !read_p2p(&b, s, i, &open) &&
             !read_nvbandwidth(&b, s, i) && !read_perftest(&b, s, i) && !read_heading(&b, s, i))
             (void)read_transfer(&b, s, i);

@@ -80,7 +80,8 @@ static bool read_device(ib_list *b, tv_str s, size_t i)
 /* "Port 1:", "port:   1" */
 static bool read_port(ib_list *b, tv_str s, size_t i)
 {
-    if (!b->device.n || s.n > 24 || !tv_str_eq_nocase(tv_str_take(s, 4), TV_S("port")))
+    if (!b->device.n || s.n < 6 || s.n > 24 || (s.p[4] != ':' && s.p[4] != ' ') ||
+        !tv_str_eq_nocase(tv_str_take(s, 4), TV_S("port")))
         return false;
     tv_double_read n = tv_number_past(tv_str_drop(s, 4), "");
     if (!n.ok)
@@ -133,12 +134,9 @@ static bool read_netdev(ib_list *b, tv_str s, size_t i)
 /* "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev eth0" */
 static bool read_rdma_link(ib_list *b, tv_str s, size_t i)
 {
-    tv_str rest = s;
-    while (rest.n && rest.p[0] >= '0' && rest.p[0] <= '9')
-        rest = tv_str_drop(rest, 1); /* "0/1: mlx5_0/1: state ..." of older versions */
     if (!tv_str_starts(s, TV_S("link ")) || !tv_holds(s, " physical_state "))
         return false;
-    rest = tv_str_drop(s, 5);
+    tv_str rest = tv_str_drop(s, 5);
     const tv_cut cut = tv_str_cut(tv_take_word(&rest), '/');
     const tv_u64_read port = tv_str_u64(cut.tail);
     tv_note *p = port_of(b, cut.head, port.ok ? (double)port.v : 1, i);
@@ -200,10 +198,20 @@ static void read(tv_reading *r)
     sum(&b);
 }
 
-static const char *const needles[] = {"CA 'mlx",      "CA 'bnxt", "CA 'roce", "CA 'ib",
-                                      "CA 'hfi",      "CA 'irdma", "CA 'rocep", "hca_id:",
-                                      "Infiniband device '", " ==> ", " physical_state ",
-                                      "DEV\tPORT\tINDEX", "DEV     PORT    INDEX", NULL};
+static const char *const needles[] = {"CA 'mlx",
+                                      "CA 'bnxt",
+                                      "CA 'roce",
+                                      "CA 'ib",
+                                      "CA 'hfi",
+                                      "CA 'irdma",
+                                      "CA 'rocep",
+                                      "hca_id:",
+                                      "Infiniband device '",
+                                      " ==> ",
+                                      " physical_state ",
+                                      "DEV\tPORT\tINDEX",
+                                      "DEV     PORT    INDEX",
+                                      NULL};
 
 extern const tv_log_format tv_log_format_ib_log;
 const tv_log_format tv_log_format_ib_log = {"ib", needles, read};

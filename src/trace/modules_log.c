@@ -52,9 +52,9 @@ static tv_str asked_of(tv_str s)
     return tv_take_word(&rest);
 }
 
-static const char *const told[] = {"nvidia",         "nvidia_peermem", "nv_peer_mem", "nouveau",
-                                   "nvidia_uvm",     "nvidia_drm",     "nvidia_modeset", "ib_core",
-                                   "mlx5_core",      "mlx5_ib",        "gdrdrv",      "amdgpu",
+static const char *const told[] = {"nvidia",     "nvidia_peermem", "nv_peer_mem",    "nouveau",
+                                   "nvidia_uvm", "nvidia_drm",     "nvidia_modeset", "ib_core",
+                                   "mlx5_core",  "mlx5_ib",        "gdrdrv",         "amdgpu",
                                    "nvidia_fs"};
 
 enum { N_TOLD = sizeof told / sizeof *told };
@@ -120,8 +120,8 @@ static void read(tv_reading *r)
     }
 }
 
-static const char *const needles[] = {"Used by", "nvidia_uvm", "nvidia_peermem", "nv_peer_mem",
-                                      "nvidia_drm", "lsmod", NULL};
+static const char *const needles[] = {
+    "Used by", "nvidia_uvm", "nvidia_peermem", "nv_peer_mem", "nvidia_drm", "lsmod", NULL};
 
 extern const tv_log_format tv_log_format_modules_log;
 const tv_log_format tv_log_format_modules_log = {"modules", needles, read};

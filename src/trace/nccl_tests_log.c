@@ -7,7 +7,8 @@
 typedef struct table {
     tv_reading *r;
     tv_note *facts; /* NULL: none open */
-    double ranks, busbw_most, wrong, bytes_of_most;
+    double ranks, busbw_most, wrong;
+    bool counts_wrong; /* the last column is a count, not the largest difference */
     size_t rows;
     tv_str op;
 } table;
@@ -37,11 +38,12 @@ static void close_table(table *t)
     t->op = (tv_str){0};
 }
 
-/* "all_reduce_perf" where the command stands above, or "# nccl-tests version ... all_reduce_perf" */
+/* "all_reduce_perf" where the command stands above, or "# nccl-tests version ... all_reduce_perf"
+ */
 static tv_str op_of(tv_str s)
 {
-    static const char *const ops[] = {"all_reduce", "all_gather",     "reduce_scatter", "alltoall",
-                                      "broadcast",  "sendrecv",       "reduce",         "gather",
+    static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter", "alltoall",
+                                      "broadcast",  "sendrecv",   "reduce",         "gather",
                                       "scatter",    "hypercube"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         tv_str rest;
@@ -74,8 +76,8 @@ static bool read_rank(table *t, tv_str s, size_t i)
     if (!item && host.n && hosts->n < 256)
         (void)tv_note_str(a, hosts, NULL, host);
     const tv_str gpu = tv_enclosed(name, "] ", "");
-    if (gpu.n && !tv_noted(t->facts, "gpu"))
-        (void)tv_note_str(a, t->facts, "gpu", gpu);
+    if (gpu.n && !tv_noted(t->facts, "product"))
+        (void)tv_note_str(a, t->facts, "product", gpu);
     return true;
 }
 
@@ -120,12 +122,12 @@ static bool read_row(table *t, tv_str s, size_t i)
                               bus.v * 1e9);
             if (isnan(t->busbw_most) || bus.v > t->busbw_most) {
                 t->busbw_most = bus.v;
-                (void)tv_at(t->r,
-                            tv_note_num(a, t->facts, "max_busbw_bytes_per_s", bus.v * 1e9), i);
+                (void)tv_at(t->r, tv_note_num(a, t->facts, "max_busbw_bytes_per_s", bus.v * 1e9),
+                            i);
                 (void)tv_note_num(a, t->facts, "max_busbw_at_bytes", (double)tv_str_u64(w[0]).v);
             }
         }
-        if (half == 4 && wrong_of(f[3]) > 0) {
+        if (half == 4 && t->counts_wrong && wrong_of(f[3]) > 0) {
             t->wrong += wrong_of(f[3]);
             if (!tv_noted(t->facts, "wrong_at"))
                 (void)tv_at(t->r, tv_note_num(a, t->facts, "wrong_at", (double)tv_str_u64(w[0]).v),
@@ -133,6 +135,20 @@ static bool read_row(table *t, tv_str s, size_t i)
         }
     }
     t->rows++;
+    return true;
+}
+
+/* "# Out of bounds values : 1 FAILED" */
+static bool read_bounds(table *t, tv_str s, size_t i)
+{
+    tv_double_read v = tv_number_past(s, "Out of bounds values : ");
+    if (!v.ok || !t->facts)
+        return false;
+    if (v.v > t->wrong && tv_holds(s, "FAILED")) {
+        t->wrong = v.v;
+        if (!tv_noted(t->facts, "wrong_at"))
+            (void)tv_at(t->r, tv_note_null(t->r->a, t->facts, "wrong_at"), i);
+    }
     return true;
 }
 
@@ -171,7 +187,9 @@ static void read(tv_reading *r)
             const tv_double_read gpus = tv_take_number(&rest);
             if (gpus.ok)
                 (void)tv_note_num(r->a, t.facts, "gpus_per_thread", gpus.v);
-        } else if (!read_rank(&t, s, i) && !read_footer(&t, s, i) && s.n && *s.p != '#') {
+        } else if (tv_str_starts(s, TV_S("#")) && tv_holds(s, "busbw")) {
+            t.counts_wrong = tv_holds(s, "#wrong");
+        } else if (!read_rank(&t, s, i) && !read_bounds(&t, s, i) && !read_footer(&t, s, i) && s.n && *s.p != '#') {
             (void)read_row(&t, s, i);
         }
         tables += t.facts && t.facts != before;

@@ -278,7 +278,10 @@ static void put_cpu(facts_of *f, tv_note *cpus, size_t x, tv_str s)
         (void)tv_note_null(f->a, cpus, NULL);
         return;
     }
-    (void)tv_note_str(f->a, cpus, NULL, s);
+    const tv_topo_row *row = row_of(f->t, f->t->columns[f->gpu[x]]);
+    tv_note *note = tv_note_str(f->a, cpus, NULL, s);
+    if (row)
+        (void)tv_at(f->r, note, row->line);
     tv_buf b = tv_buf_in(f->a);
     tv_puts(&b, "gpu");
     tv_put_u64(&b, gpu_number(f, x));
