@@ -3,6 +3,7 @@
 #include "comm.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- all ranks' words, from any number of logs ---- */
 
@@ -64,8 +65,10 @@ static waiters gather(tv_inquiry *q)
     for (const tv_sighting *s = tv_scene_first(q->scene, "nccl"); s; s = tv_scene_next(s, "nccl"))
         add_world(&w, s);
     for (const tv_sighting *s = tv_scene_first(q->scene, "flight"); s;
-         s = tv_scene_next(s, "flight"))
+         s = tv_scene_next(s, "flight")) {
         add_world(&w, s);
+        add_events(&w, s);
+    }
     return w;
 }
 
@@ -76,13 +79,25 @@ static bool is_same_group(const waiter *x, const waiter *y)
     return isnan(x->pg) || isnan(y->pg) || fabs(x->pg - y->pg) < 0.5;
 }
 
+/* Only of an all-reduce all ranks must bring as much. */
+static bool is_other_size(const waiter *x, const waiter *y)
+{
+    const bool reduce = tv_str_is(x->op, "ALLREDUCE") || tv_str_is(x->op, "all_reduce");
+    return reduce && tv_str_eq(x->op, y->op) && fabs(x->numel - y->numel) > 0.5;
+}
+
 static bool is_other_work(const waiter *x, const waiter *y)
 {
+    /* the flight recorder counts and names them otherwise than the watchdog */
+    if (strcmp(x->s->kind, y->s->kind) != 0)
+        return false;
     if (!is_same_group(x, y) || isnan(x->rank) || isnan(y->rank) || fabs(x->rank - y->rank) < 0.5)
         return false;
     if (!isnan(x->seq) && !isnan(y->seq) && fabs(x->seq - y->seq) > 0.5)
         return true;
-    return x->op.n && y->op.n && !tv_str_eq(x->op, y->op);
+    if (x->op.n && y->op.n && !tv_str_eq(x->op, y->op))
+        return true;
+    return is_other_size(x, y);
 }
 
 /* The two that differ, the one that is behind first; NULL: all wait for the same. */
@@ -192,12 +207,20 @@ static void judge_order(tv_inquiry *q, const tv_rule *rule)
         return;
     tv_finding *f = tv_found(q, rule, behind->s, behind->event);
     tv_found_also(q, f, ahead->s, ahead->event);
+    if (strcmp(behind->s->kind, "flight") == 0)
+        f->sure = TV_HIGH; /* it records what each rank really called */
     tv_found_num(q, f, "rank", TV_ARG_NUMBER, behind->rank);
     tv_found_num(q, f, "seq", TV_ARG_NUMBER, behind->seq);
     tv_found_str(q, f, "optype", behind->op);
     tv_found_num(q, f, "other_rank", TV_ARG_NUMBER, ahead->rank);
     tv_found_num(q, f, "other_seq", TV_ARG_NUMBER, ahead->seq);
     tv_found_str(q, f, "other_optype", ahead->op);
+    if (is_other_size(behind, ahead) && fabs(behind->seq - ahead->seq) < 0.5) {
+        f->cause = N_("Rank {rank} and rank {other_rank} are both in number {seq} ({optype}), but "
+                      "bring {numel} and {other_numel} elements: their models or batches differ.");
+        tv_found_num(q, f, "numel", TV_ARG_COUNT, behind->numel);
+        tv_found_num(q, f, "other_numel", TV_ARG_COUNT, ahead->numel);
+    }
     tv_ask(q, "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun train.py",
            N_("It checks every collective's shape and order on all ranks, and names the first that "
               "differs."));

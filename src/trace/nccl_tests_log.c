@@ -189,7 +189,8 @@ static void read(tv_reading *r)
                 (void)tv_note_num(r->a, t.facts, "gpus_per_thread", gpus.v);
         } else if (tv_str_starts(s, TV_S("#")) && tv_holds(s, "busbw")) {
             t.counts_wrong = tv_holds(s, "#wrong");
-        } else if (!read_rank(&t, s, i) && !read_bounds(&t, s, i) && !read_footer(&t, s, i) && s.n && *s.p != '#') {
+        } else if (!read_rank(&t, s, i) && !read_bounds(&t, s, i) && !read_footer(&t, s, i) &&
+                   s.n && *s.p != '#') {
             (void)read_row(&t, s, i);
         }
         tables += t.facts && t.facts != before;
