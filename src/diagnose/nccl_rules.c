@@ -227,6 +227,19 @@ static void judge_unreachable(tv_inquiry *q, const tv_rule *rule)
 
 /* ---- C11: the interface ---- */
 
+/* No connection to another rank, where nothing else went wrong before. */
+static const tv_note *unreached_of(const tv_sighting *s)
+{
+    const tv_note *warn = warn_of(s, "connect");
+    const tv_note *list = tv_noted(&s->facts, "warn");
+    if (!warn || !tv_noted_bool(warn, "root", false))
+        return NULL;
+    for (const tv_note *item = list->first; item && item != warn; item = item->next)
+        if (tv_noted_bool(item, "root", false))
+            return NULL;
+    return warn;
+}
+
 static void judge_interface(tv_inquiry *q, const tv_rule *rule)
 {
     for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
@@ -234,9 +247,17 @@ static void judge_interface(tv_inquiry *q, const tv_rule *rule)
         const tv_note *suspect = tv_noted(&s->facts, "suspect_interface");
         const bool only_local =
             tv_noted_is(&s->facts, "suspect_interface", "lo") && tv_noted_n(&s->facts, "hosts") < 2;
-        if (!none && (!suspect || only_local))
+        const tv_note *unreached = unreached_of(s);
+        if (!none && !unreached && (!suspect || only_local))
             continue;
-        tv_finding *f = tv_found(q, rule, s, none ? none : suspect);
+        tv_finding *f = tv_found(q, rule, s, none ? none : unreached ? unreached : suspect);
+        if (unreached && !none) {
+            f->severity = TV_CRITICAL;
+            f->cause = N_("A rank could not be reached: {errno_text}. NCCL chose an interface that "
+                          "does not join the hosts, or a firewall stands between them.");
+            tv_found_str(q, f, "errno_text", tv_noted_str(unreached, "errno_text"));
+            tv_found_str(q, f, "used", tv_noted_str(&s->facts, "ifname"));
+        }
         if (none) {
             f->severity = TV_CRITICAL;
             f->sure = TV_HIGH;
@@ -296,6 +317,21 @@ static void judge_versions(tv_inquiry *q, const tv_rule *rule)
             f->cause = N_("One rank runs NCCL {version}, another {other_version}: they may not "
                           "understand each other.");
         return;
+    }
+}
+
+/* ---- C46: status 4, 9 or 10 ---- */
+
+static void judge_protection(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
+        const double status = tv_noted_num(&s->facts, "status");
+        const tv_note *warn = warn_of(s, "ib-completion");
+        if (!warn || !(fabs(status - 4) < 0.5 || fabs(status - 9) < 0.5 || fabs(status - 10) < 0.5))
+            continue;
+        tv_finding *f = tv_found(q, rule, s, warn);
+        tv_found_num(q, f, "status", TV_ARG_NUMBER, status);
+        put_completion(q, f, s);
     }
 }
 
@@ -512,7 +548,7 @@ static const tv_rule rules[] = {
         .decided =
             N_("Bootstrap or NET/Socket names docker*, br-*, virbr*, tunl*, cali*, flannel*, "
                "cni*, veth*, weave*, or lo with several hosts; critical where NCCL finds no "
-               "interface at all."),
+               "interface at all, or a connection to a rank is its first failure."),
         .unless = N_("With all ranks on one host it does no harm. Some clusters do route their "
                      "overlay."),
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
@@ -527,6 +563,28 @@ static const tv_rule rules[] = {
                    .why = N_("Gloo chooses for itself.")},
                   {.command = "ip -br addr", .why = N_("The interfaces and their addresses.")}},
         .judge = judge_interface,
+    },
+    {
+        .id = "C46",
+        .severity = TV_CRITICAL,
+        .sure = TV_MEDIUM,
+        .title = N_("The adapter was not allowed to touch the memory it was given"),
+        .cause =
+            N_("A completion with status {status} (protection or access error): the buffer that "
+               "was registered with the adapter cannot be reached through it. With GPUDirect "
+               "RDMA that means that direct access to the card's memory is broken: by IOMMU or "
+               "ACS, or by modules that do not fit each other."),
+        .decided = N_("An adapter's completion with status 4, 9 or 10."),
+        .unless = N_("A rank that ended early takes its buffers away: look for its error first."),
+        .source = "https://github.com/NVIDIA/nccl/issues/1052",
+        .steps = {{.command = "NCCL_NET_GDR_LEVEL=LOC torchrun train.py",
+                   .why = N_("A test without GPUDirect: if it runs, the direct way is at fault.")},
+                  {.command = "modinfo -F version nvidia_peermem nvidia",
+                   .why = N_("Both must be of one version.")},
+                  {.command = "sudo lspci -vvv | grep ACSCtl",
+                   .why = N_("SrcValid+ on bridges: see C01.")}},
+        .outranks = "C18 C39",
+        .judge = judge_protection,
     },
     {
         .id = "C40",

@@ -120,6 +120,17 @@ static bool has_rank(const waiters *w, double rank)
     return false;
 }
 
+/* Old versions do not tell the group: a rank that waits in several numbers has several. */
+static bool is_several_groups(const waiters *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (isnan(w->v[i].pg) && fabs(w->v[i].rank - w->v[k].rank) < 0.5 &&
+                fabs(w->v[i].seq - w->v[k].seq) > 0.5)
+                return true;
+    return false;
+}
+
 static size_t distinct(const waiters *w)
 {
     size_t n = 0;
@@ -165,11 +176,21 @@ static void put_waiters(tv_inquiry *q, tv_finding *f, const waiters *w)
         tv_found_also(q, f, w->v[i].s, w->v[i].event);
 }
 
+/* Groups within a job count their members from 0, the job its ranks: what is told of one does not
+ * name ranks of the other. */
+static bool is_whole_job(const waiters *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].rank >= w->world)
+            return false;
+    return true;
+}
+
 /* A pasted log of a few ranks of many names no missing one. */
 static bool is_lacking_one(const waiters *w)
 {
     const size_t n = distinct(w);
-    return !isnan(w->world) && (double)n < w->world && (double)n * 2 >= w->world;
+    return is_whole_job(w) && !isnan(w->world) && (double)n < w->world && (double)n * 2 >= w->world;
 }
 
 static bool is_complete(const waiters *w)
@@ -209,6 +230,8 @@ static void judge_order(tv_inquiry *q, const tv_rule *rule)
     tv_found_also(q, f, ahead->s, ahead->event);
     if (strcmp(behind->s->kind, "flight") == 0)
         f->sure = TV_HIGH; /* it records what each rank really called */
+    else if (is_several_groups(&w))
+        f->sure = TV_LOW;
     tv_found_num(q, f, "rank", TV_ARG_NUMBER, behind->rank);
     tv_found_num(q, f, "seq", TV_ARG_NUMBER, behind->seq);
     tv_found_str(q, f, "optype", behind->op);
@@ -275,6 +298,22 @@ static void judge_stalled(tv_inquiry *q, const tv_rule *rule)
     put_waiters(q, f, &w);
     tv_ask(q, "NCCL_DEBUG=INFO torchrun train.py",
            N_("The log then names the path of every pair, and the one that gives up."));
+}
+
+static void judge_stuck(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "watchdog"); s;
+         s = tv_scene_next(s, "watchdog")) {
+        const tv_note *stuck = tv_noted(&s->facts, "watchdog_stuck_s");
+        if (!stuck)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, stuck);
+        tv_found_num(q, f, "stuck_s", TV_ARG_SECONDS, stuck->number);
+        tv_found_str(q, f, "ranks", tv_numbers(q->a, tv_noted(&s->facts, "ranks_stuck")));
+        if (tv_noted_n(&s->facts, "events"))
+            f->severity = TV_WARNING; /* the time-out of a collective says more */
+        return;
+    }
 }
 
 /* ---- where ranks meet ---- */
@@ -436,6 +475,28 @@ static const tv_rule rules[] = {
                   {.command = "all_reduce_perf -b 8 -e 1G -f 2 -g 8",
                    .why = N_("The same path without the framework.")}},
         .judge = judge_stalled,
+    },
+    {
+        .id = "C47",
+        .severity = TV_CRITICAL,
+        .sure = TV_MEDIUM,
+        .title = N_("A call of CUDA or NCCL hangs and blocks the watchdog"),
+        .cause =
+            N_("PyTorch's watchdog made no progress for {stuck_s} on rank {ranks}: it waits in "
+               "a call of CUDA or NCCL that does not return, because the driver or a card "
+               "hangs, or another thread holds Python's lock inside such a call."),
+        .decided = N_("\"ProcessGroupNCCL's watchdog got stuck\" in the log; a warning only, where "
+                      "the time-out of a collective stands beside it."),
+        .unless = N_("Very many communicators that are torn down at once take minutes as well."),
+        .source = "https://pytorch.org/docs/stable/torch_nccl_environment_variables.html",
+        .steps = {{.command = "dmesg -T | grep -i xid",
+                   .why = N_("A card that hangs says so there.")},
+                  {.command = "py-spy dump --native --pid PID",
+                   .why = N_("Which thread stands in which call.")},
+                  {.command = "export TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800",
+                   .undo = "unset TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+                   .why = N_("Only where the call would come back: more patience.")}},
+        .judge = judge_stuck,
     },
     {
         .id = "C37",

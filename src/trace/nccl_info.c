@@ -212,6 +212,8 @@ static tv_str transport_of(tv_str via)
         size_t k = 0;
         while (k < rest.n && rest.p[k] != '/' && rest.p[k] != '(')
             k++;
+        if (tv_str_starts(rest, TV_S("IB"))) /* IBext_v8 of a plugin is InfiniBand too */
+            return TV_S("NET/IB");
         return tv_str_span(via.p, rest.p + k);
     }
     return tv_str_starts(via, TV_S("direct")) ? TV_S("P2P") : until(via, "/ ");
@@ -329,7 +331,8 @@ static bool read_init(tv_nccl *n, const tv_nccl_line *line)
 static bool read_setting(tv_nccl *n, const tv_nccl_line *line)
 {
     tv_str value, rest = line->text;
-    if (!tv_past(line->text, " set by environment to ", &value))
+    if (!tv_past(line->text, " set by environment to ", &value) &&
+        (!tv_str_starts(line->text, TV_S("NCCL_")) || !tv_past(line->text, " set to ", &value)))
         return false;
     const tv_str name = tv_take_word(&rest);
     value = tv_str_trim(value);

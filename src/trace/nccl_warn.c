@@ -223,8 +223,8 @@ static void warn_completion(tv_nccl *n, const tv_nccl_line *line)
 static void warn_ib_call(tv_nccl *n, const tv_nccl_line *line, const tv_errno_word *word)
 {
     set_once_str(n, "dev", address_past(line->text, "on dev "), line->at);
-    set_once_str(n, "qp_state", tv_enclosed(line->text, "curr state ", ","), line->at);
-    set_once_str(n, "qp_next", tv_enclosed(line->text, "next state ", ","), line->at);
+    set_once_str(n, "qp_state", address_past(line->text, "curr state "), line->at);
+    set_once_str(n, "qp_next", address_past(line->text, "next state "), line->at);
     if (word && word->number == 12)
         set_once_str(n, "cause", TV_S("ulimit -l too small"), line->at);
 }

@@ -359,13 +359,29 @@ static tv_str phase_of(tv_str s)
     return (tv_str){0};
 }
 
+/* A terminal may have broken the line: what belongs together is joined again. */
+static tv_str whole_of(tv_reading *r, size_t i)
+{
+    tv_str s = r->sheet->v[i].s, work;
+    for (size_t k = i + 1; k < r->sheet->n && k < i + 4 && s.n < 4096; k++) {
+        const bool open = tv_past(s, "collective operation timeout: ", &work)
+                              ? !tv_holds(work, "before timing out")
+                              : tv_past(s, "last enqueued ", &work) && !tv_holds(work, "completed");
+        const tv_str next = r->sheet->v[k].s;
+        if (!open || !next.n || tv_holds(next, "[Rank ") || tv_holds(next, "[E"))
+            break;
+        s = tv_str_join(r->a, s, next);
+    }
+    return s;
+}
+
 static void read(tv_reading *r)
 {
     watch w = {.r = r};
     tv_str phase = {0};
     size_t phase_at = 0;
     for (size_t i = 0; i < r->sheet->n; i++) {
-        const tv_str s = r->sheet->v[i].s;
+        const tv_str s = whole_of(r, i);
         const bool before = !w.facts;
         if (read_timeout(&w, s, i) || read_progress(&w, s, i) || read_stuck(&w, s, i) ||
             read_store(&w, s, i) || read_gloo(&w, s, i)) {
