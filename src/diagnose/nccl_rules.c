@@ -335,6 +335,54 @@ static void judge_protection(tv_inquiry *q, const tv_rule *rule)
     }
 }
 
+/* ---- C50: peers of one process ---- */
+
+static void judge_mappings(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
+        const tv_note *warn = warn_of(s, "peer-mappings");
+        if (!warn)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, warn);
+        tv_found_num(q, f, "ranks", TV_ARG_NUMBER, tv_noted_num(&s->facts, "nranks"));
+    }
+}
+
+/* ---- C48: NCCL failed and does not say of what ---- */
+
+static bool is_told(const tv_sighting *s)
+{
+    const tv_note *list = tv_noted(&s->facts, "warn");
+    for (const tv_note *item = list ? list->first : NULL; item; item = item->next)
+        if (tv_noted_bool(item, "root", false))
+            return true;
+    return false;
+}
+
+static void judge_silent(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_sighting *failed = NULL;
+    for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
+        if (is_told(s) || tv_noted_n(&s->facts, "consequences"))
+            return;
+        if (!failed && tv_noted(&s->facts, "framework_error"))
+            failed = s;
+    }
+    if (!failed || tv_scene_first(q->scene, "watchdog"))
+        return; /* who waits or ended first says more */
+    const tv_note *error = tv_noted(&failed->facts, "framework_error");
+    tv_finding *f = tv_found(q, rule, failed, error);
+    tv_str name = tv_noted_str(&failed->facts, "result_name");
+    if (!name.n)
+        name = tv_noted_str(error, "result_name");
+    tv_found_str(q, f, "result", name.n ? name : TV_S("NCCL error"));
+    if (tv_str_is(name, "ncclSystemError"))
+        tv_ask(q, "df -h /dev/shm",
+               N_("The most frequent cause of a system error in a container."));
+    tv_ask(q, "NCCL_DEBUG=INFO torchrun train.py",
+           N_("NCCL then names the call that failed; the first WARN is the cause."));
+}
+
 /* ---- C40: the driver is old ---- */
 
 static void judge_driver(tv_inquiry *q, const tv_rule *rule)
@@ -543,11 +591,13 @@ static const tv_rule rules[] = {
         .severity = TV_WARNING,
         .sure = TV_MEDIUM,
         .title = N_("NCCL uses an interface that leads to no other host"),
-        .cause = N_("{interface} belongs to containers or virtual machines, yet NCCL listed it for "
+        .cause = N_("{interface} belongs to containers, virtual machines or a tunnel, yet NCCL "
+                    "listed it for "
                     "its connections. Between hosts, connections over it hang or fail."),
         .decided =
             N_("Bootstrap or NET/Socket names docker*, br-*, virbr*, tunl*, cali*, flannel*, "
-               "cni*, veth*, weave*, or lo with several hosts; critical where NCCL finds no "
+               "cni*, veth*, weave*, tun*, wg* and their like, or lo with several hosts; critical "
+               "where NCCL finds no "
                "interface at all, or a connection to a rank is its first failure."),
         .unless = N_("With all ranks on one host it does no harm. Some clusters do route their "
                      "overlay."),
@@ -585,6 +635,42 @@ static const tv_rule rules[] = {
                    .why = N_("SrcValid+ on bridges: see C01.")}},
         .outranks = "C18 C39",
         .judge = judge_protection,
+    },
+    {
+        .id = "C50",
+        .severity = TV_CRITICAL,
+        .sure = TV_HIGH,
+        .title = N_("A card has more peers than it can map"),
+        .cause = N_("CUDA allows a card eight direct peers where no NVSwitch joins them; with more "
+                    "cards in one job \"peer mapping resources exhausted\" follows."),
+        .decided = N_("NCCL reports \"peer mapping resources exhausted\"."),
+        .unless = NULL,
+        .source = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/",
+        .steps = {{.command = "mpirun -np 10 all_reduce_perf -b 8 -e 1G -f 2 -g 1",
+                   .why = N_("One process per card: NCCL then maps its neighbours alone.")},
+                  {.command = "export NCCL_P2P_DISABLE=1",
+                   .undo = "unset NCCL_P2P_DISABLE",
+                   .why = N_("A stop-gap, slower: through the host's memory.")},
+                  {.why = N_("Or keep to eight cards in one job.")}},
+        .outranks = "C18 C39",
+        .judge = judge_mappings,
+    },
+    {
+        .id = "C48",
+        .severity = TV_CRITICAL,
+        .sure = TV_LOW,
+        .title = N_("NCCL failed, and the log does not say of what"),
+        .cause = N_("The framework passes on {result} alone; the call that failed is only named in "
+                    "NCCL's own log."),
+        .decided = N_("A framework reports an error of NCCL, and no complaint of NCCL's own that "
+                      "could be the cause is there."),
+        .unless = N_("Another rank's log may hold it."),
+        .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+        .steps = {{.command = "NCCL_DEBUG=INFO torchrun train.py",
+                   .why = N_("Run again and give the whole log: the first WARN is the cause.")},
+                  {.command = "df -h /dev/shm",
+                   .why = N_("For a system error in a container look here first.")}},
+        .judge = judge_silent,
     },
     {
         .id = "C40",

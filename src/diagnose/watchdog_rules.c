@@ -316,6 +316,44 @@ static void judge_stuck(tv_inquiry *q, const tv_rule *rule)
     }
 }
 
+/* ---- who ended first ---- */
+
+/* What the system's way of ending a process says; NULL: the program ended itself. */
+static const char *cause_of_exit(double code)
+{
+    if (fabs(code + 9) < 0.5 || fabs(code - 137) < 0.5)
+        return N_("Rank {rank} ended first, by SIGKILL: most often the kernel or the batch system "
+                  "ran out of memory for it. What the other ranks report follows from that.");
+    if (fabs(code + 7) < 0.5 || fabs(code - 135) < 0.5)
+        return N_("Rank {rank} ended first, by SIGBUS: most often /dev/shm or a mapped file is "
+                  "full. What the other ranks report follows from that.");
+    if (fabs(code + 11) < 0.5 || fabs(code - 139) < 0.5)
+        return N_("Rank {rank} ended first, by a segmentation fault in native code: an extension, "
+                  "a library of another version, or broken memory.");
+    return NULL;
+}
+
+static void judge_first(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "watchdog"); s;
+         s = tv_scene_next(s, "watchdog")) {
+        const tv_note *first = tv_noted(&s->facts, "first_failure");
+        const double code = tv_noted_num(first, "exitcode");
+        if (!first || isnan(code))
+            continue;
+        tv_finding *f = tv_found(q, rule, s, tv_noted(first, "exitcode"));
+        tv_found_num(q, f, "rank", TV_ARG_NUMBER, tv_noted_num(first, "rank"));
+        tv_found_num(q, f, "exitcode", TV_ARG_NUMBER, code);
+        tv_found_str(q, f, "host", tv_noted_str(first, "host"));
+        const char *cause = cause_of_exit(code);
+        if (cause)
+            f->cause = cause;
+        else
+            f->severity = TV_INFO; /* its own error stands above and says more */
+        return;
+    }
+}
+
 /* ---- where ranks meet ---- */
 
 static void judge_port(tv_inquiry *q, const tv_rule *rule)
@@ -382,6 +420,26 @@ static const tv_rule rules[] = {
                    .why = N_("Or take another port; --standalone chooses a free one.")}},
         .outranks = "C37 C18",
         .judge = judge_port,
+    },
+    {
+        .id = "C49",
+        .severity = TV_CRITICAL,
+        .sure = TV_MEDIUM,
+        .title = N_("One rank ended first and took the others with it"),
+        .cause =
+            N_("Rank {rank} ended first (exit code {exitcode}). Its own error, above in the log "
+               "or in its own file, is the cause; what the other ranks report follows from it."),
+        .decided =
+            N_("torchrun names the first failure; critical where a signal ended it (SIGKILL, "
+               "SIGBUS, SIGSEGV), else for information."),
+        .unless = N_("SIGABRT is often the watchdog's own: then look at the time-out."),
+        .source = "https://pytorch.org/docs/stable/elastic/errors.html",
+        .steps = {{.command = "dmesg -T | grep -iE 'oom-kill|killed process|segfault|xid'",
+                   .why = N_("On {host}: what the kernel says of that moment.")},
+                  {.command = "torchrun --log-dir logs --tee 3 train.py",
+                   .why = N_("Each rank's own output in a file.")}},
+        .outranks = "C18 C39",
+        .judge = judge_first,
     },
     {
         .id = "C20",
