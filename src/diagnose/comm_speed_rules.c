@@ -523,7 +523,8 @@ static const tv_rule rules[] = {
                "host's memory."),
         .decided = N_("GPUDirect is off in NCCL's log, and the log gives a distance over its limit "
                       "or topo -m shows no adapter at PIX or PXB for any card."),
-        .unless = N_("When the module is missing too, load it first (C13)."),
+        .unless = N_("When the module is missing too, load it first (C13). Where card and adapter "
+                     "share no switch, the way over the host is often the faster one: measure."),
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
         .steps = {{.why = N_("Move the adapter into a slot under the cards' switch.")},
                   {.command = "export NCCL_NET_GDR_LEVEL=PHB",

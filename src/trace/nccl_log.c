@@ -42,7 +42,9 @@ static tv_str host_of(tv_str word)
 
 static void read_prefix(tv_nccl_line *line, tv_str before)
 {
-    tv_str words[16];
+    tv_str words[16], rest;
+    if (tv_past(before, "<stdout>:", &rest) || tv_past(before, "<stderr>:", &rest))
+        before = rest; /* Open MPI's tag */
     size_t n = tv_words(before, words, 16);
     n = n < 16 ? n : 16;
     for (size_t i = 0; i < n; i++) {
