@@ -190,6 +190,16 @@ static const case_row topos[] = {
      {{"p2p", "{\"0-1\":\"CNS\",\"0-2\":\"OK\",\"1-2\":\"NS\"}"},
       {"p2p_of", "\"r\""},
       {"links", "absent"}}},
+    {"ROCm",
+     "=============================== Hops between two GPUs ==========\n"
+     "       GPU0         GPU1\nGPU0   0            1\nGPU1   1            0\n\n"
+     "=============================== Link Type between two GPUs =====\n"
+     "       GPU0         GPU1\nGPU0   0            XGMI\nGPU1   XGMI         0\n\n"
+     "======================================= Numa Nodes =============\n"
+     "GPU[0]\t\t: (Topology) Numa Node: 0\nGPU[0]\t\t: (Topology) Numa Affinity: 0\n"
+     "GPU[1]\t\t: (Topology) Numa Node: 1\n",
+     "topo",
+     {{"gpus", "2"}, {"links", "{\"0-1\":\"XGMI\"}"}, {"numa", "[0,1]"}, {"truncated", "false"}}},
     {"a sentence about GPU0 and GPU1",
      "GPU0 waits for GPU1 at the X server\n",
      "topo",
