@@ -198,6 +198,53 @@ static bool is_complete(const waiters *w)
     return !isnan(w->world) && (double)distinct(w) >= w->world && w->world > 1;
 }
 
+/* What follows from the others' failure, or from being told to stop. */
+static bool is_consequence(tv_str exception, tv_str text)
+{
+    static const char *const words[] = {"DistBackend", "ChildFailed",     "KeyboardInterrupt",
+                                        "SystemExit",  "SignalException", "DistStore"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tv_str_has(exception, tv_str_of(words[i])))
+            return true;
+    return tv_str_has(text, TV_S("NCCL")) || tv_str_has(text, TV_S("Watchdog")) ||
+           tv_str_has(text, TV_S("Connection reset by peer"));
+}
+
+static bool has_waiter_in(const waiters *w, tv_str file)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (tv_str_eq(w->v[i].s->file, file))
+            return true;
+    return false;
+}
+
+/* How a rank that does not wait ended: an exception of its own, told by its number or by its log.
+ */
+static const tv_sighting *exception_of_missing(const tv_inquiry *q, const waiters *w)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "traceback"); s;
+         s = tv_scene_next(s, "traceback")) {
+        const double rank = tv_noted_num(&s->facts, "exception_rank");
+        if (is_consequence(tv_noted_str(&s->facts, "exception"),
+                           tv_noted_str(&s->facts, "exception_text")))
+            continue;
+        if (isnan(rank) ? !has_waiter_in(w, s->file) : !has_rank(w, rank))
+            return s;
+    }
+    return NULL;
+}
+
+/* Memory that ran out or a card that failed on some rank is why it never came. */
+static const tv_rule *why_missing(const tv_inquiry *q)
+{
+    for (size_t i = 0; i < q->out->findings.n; i++) {
+        const tv_finding *f = q->out->findings.v[i];
+        if (f->severity == TV_CRITICAL && (f->rule->id[0] == 'O' || f->rule->id[0] == 'H'))
+            return f->rule;
+    }
+    return NULL;
+}
+
 static void judge_missing(tv_inquiry *q, const tv_rule *rule)
 {
     const waiters w = gather(q);
@@ -206,6 +253,7 @@ static void judge_missing(tv_inquiry *q, const tv_rule *rule)
         return;
     tv_finding *f = tv_found(q, rule, w.v[0].s, w.v[0].event);
     put_waiters(q, f, &w);
+    f->because = why_missing(q);
     if (is_lacking_one(&w)) {
         tv_found_str(q, f, "missing", missing_text(q, &w));
         f->cause =
@@ -214,6 +262,17 @@ static void judge_missing(tv_inquiry *q, const tv_rule *rule)
                "Python, or its card failed: the cause is there, not in NCCL.");
     } else {
         f->sure = TV_MEDIUM;
+    }
+    const tv_sighting *ended = exception_of_missing(q, &w);
+    if (ended) {
+        tv_found_also(q, f, ended, NULL);
+        f->sure = TV_HIGH;
+        f->cause =
+            N_("Ranks {ranks_waiting} wait in the same {optype} (number {seq}) for a rank that "
+               "ended with {exception}: that error is the cause, the time-outs follow from "
+               "it.");
+        tv_found_str(q, f, "exception", tv_noted_str(&ended->facts, "exception"));
+        return;
     }
     tv_ask(q, "py-spy dump --pid PID",
            N_("On the rank that is not in the list, while it hangs: it shows the line it stands "
