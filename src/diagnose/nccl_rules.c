@@ -264,6 +264,8 @@ static void judge_interface(tv_inquiry *q, const tv_rule *rule)
             f->cause = N_("NCCL found no interface that it may use: NCCL_SOCKET_IFNAME names none "
                           "that exists here, or only loopback and container interfaces are up.");
         }
+        if (f->severity == TV_WARNING && tv_nccl_is_local(s))
+            f->severity = TV_INFO;
         tv_found_str(q, f, "interface", tv_noted_str(&s->facts, "suspect_interface"));
         const tv_note *names = tv_noted(&s->facts, "interfaces");
         for (const tv_note *item = names ? names->first : NULL; item; item = item->next)
