@@ -86,6 +86,7 @@ int main(int argc, char **argv)
     options.width = columns();
     options.today = date_today(date);
     options.home = getenv("HOME");
+    options.path = getenv("PATH");
     options.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     options.clock = seconds;
 

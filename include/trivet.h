@@ -42,6 +42,10 @@ typedef struct trivet_options {
      * bounded by counts alone. */
     double (*clock)(void *context);
     void *clock_context;
+
+    /* Folders where programs lie, parted by ':': nvidia-smi is looked for there where NVIDIA's
+     * library cannot be loaded. NULL: no program is run. */
+    const char *path;
 } trivet_options;
 
 /* The version that trivet_defaults() was compiled for. Never fails. */

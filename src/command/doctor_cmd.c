@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "doctor_compat.h"
+#include "doctor_host.h"
 #include "doctor_join.h"
 #include "doctor_model.h"
 
@@ -13,6 +14,7 @@
 typedef struct doctor_options {
     bool list;
     tv_str explain;
+    tv_doctor_host host;
     tv_doctor_job job;
 } doctor_options;
 
@@ -36,6 +38,7 @@ static const tv_option rows[] = {
 
 static const tv_option_group groups[] = {
     {N_("Options"), rows, sizeof rows / sizeof *rows, 0},
+    {N_("This host"), tv_doctor_host_rows, TV_DOCTOR_HOST_ROWS, offsetof(doctor_options, host)},
     {N_("Model"), tv_model_rows, TV_MODEL_ROWS, offsetof(doctor_options, job.options)},
     {N_("Job"), tv_job_rows, TV_JOB_ROWS, offsetof(doctor_options, job.job)},
     {N_("Machine"), tv_machine_rows, TV_MACHINE_ROWS, offsetof(doctor_options, job.machine)},
@@ -112,6 +115,7 @@ static const tv_err *diagnose(tv_request *r, const doctor_options *o, const tv_a
     tv_scene *scene = tv_new(r->a, tv_scene, 1);
     for (size_t i = 0; i < args->n; i++)
         TV_TRY(tv_trace_read(r->a, args->v[i], scene));
+    TV_TRY(tv_doctor_host_read(r, &o->host, args->n, scene));
     TV_TRY(tv_doctor_devices(r, scene));
     TV_TRY(tv_doctor_compat(r, scene));
     tv_diagnosis *d = tv_new(r->a, tv_diagnosis, 1);

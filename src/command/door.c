@@ -51,6 +51,7 @@ static tv_request request_of(tv_arena *a, const trivet_options *options, trivet_
         .width = options->width > 0 ? options->width : 80,
         .today = tv_str_of(options->today),
         .home = tv_str_of(options->home),
+        .path = tv_str_of(options->path),
         .out = &reply->out,
         .err = &reply->err,
         .clock_s = options->clock,

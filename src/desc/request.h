@@ -13,6 +13,7 @@ typedef struct tv_request {
     bool json;
     int width;    /* columns; 0: 80 */
     tv_str today; /* "2026-11-30"; empty: unknown (price ages are not judged then) */
+    tv_str path;  /* folders with programs, parted by ':'; empty: none is looked for */
     tv_str home;  /* where ~/.config/trivet lies; empty: no overrides are read */
     tv_buf *out;
     tv_buf *err; /* warnings and help after a mistake */
