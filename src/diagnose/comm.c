@@ -82,6 +82,17 @@ tv_reach tv_topo_nic_reach(const tv_sighting *topo, size_t gpu)
     return tv_reach_of(tv_noted_str(tv_noted(&topo->facts, "near_nic_link"), key));
 }
 
+bool tv_nccl_is_local(const tv_sighting *nccl)
+{
+    const tv_note *paths = tv_noted(&nccl->facts, "transports");
+    if (!paths || !paths->n || tv_noted_n(&nccl->facts, "hosts") > 1)
+        return false;
+    for (const tv_note *path = paths->first; path; path = path->next)
+        if (tv_str_starts(tv_str_of(path->key), TV_S("NET")))
+            return false;
+    return true;
+}
+
 tv_str tv_numbers(tv_arena *a, const tv_note *list)
 {
     tv_buf b = tv_buf_in(a);

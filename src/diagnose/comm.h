@@ -29,6 +29,9 @@ size_t tv_topo_nvlinks(const tv_sighting *topo, size_t x, size_t y);
 /* How far the nearest adapter of a card is. */
 tv_reach tv_topo_nic_reach(const tv_sighting *topo, size_t gpu);
 
+/* True where a log of NCCL shows paths between ranks of one host alone: the network is not used. */
+bool tv_nccl_is_local(const tv_sighting *nccl);
+
 /* A text "0,1,3" of numbers in a list. */
 tv_str tv_numbers(tv_arena *a, const tv_note *list);
 

@@ -144,6 +144,8 @@ static void judge_unused_ib(tv_inquiry *q, const tv_rule *rule)
         tv_finding *f = tv_found(q, rule, s, net ? net : tv_noted(&s->facts, "ib_available"));
         tv_found_also(q, f, where, port);
         tv_found_str(q, f, "dev", tv_noted_str(port, "dev"));
+        if (tv_nccl_is_local(s))
+            f->severity = TV_INFO;
         const tv_note *settings = tv_noted(&s->facts, "settings");
         if (tv_noted_is(settings, "NCCL_IB_DISABLE", "1")) {
             f->cause =
@@ -195,10 +197,19 @@ static bool is_gdr_on(const tv_sighting *s)
     return tv_noted_bool(&s->facts, "gdr_used", false);
 }
 
+/* Other networks (EFA, sockets) print the same line of adapters that never had it. */
+static bool is_gdr_of_mlx(const tv_sighting *s)
+{
+    const tv_note *off = gdr_off(s);
+    return off && (tv_str_has(off->text, TV_S("NET/IB")) || !tv_str_has(off->text, TV_S("NET/")));
+}
+
 /* The line that shows it; NULL: GPUDirect is used, or nothing of it is told. */
 static const tv_note *without_gdr(const tv_sighting *s)
 {
-    if (is_gdr_on(s))
+    const bool ib = tv_noted_n(&s->facts, "hcas") || paths_via(s, "NET/IB") > 0 ||
+                    tv_str_starts(tv_noted_str(&s->facts, "net"), TV_S("IB")) || is_gdr_of_mlx(s);
+    if (!ib || is_gdr_on(s))
         return NULL;
     const tv_note *off = gdr_off(s);
     if (off)
@@ -233,6 +244,8 @@ static void judge_peermem(tv_inquiry *q, const tv_rule *rule)
         if (state < 0 && is_far_from_nics(q, &topo))
             continue; /* the distance alone explains it */
         tv_finding *f = tv_found(q, rule, s, at);
+        if (tv_nccl_is_local(s))
+            f->severity = TV_INFO;
         if (state == 0) {
             tv_found_also(q, f, where, NULL);
             return;
@@ -264,6 +277,8 @@ static void judge_far_nic(tv_inquiry *q, const tv_rule *rule)
             continue;
         }
         tv_finding *f = tv_found(q, rule, s, at);
+        if (tv_nccl_is_local(s))
+            f->severity = TV_INFO;
         if (!told)
             f->sure = state > 0 ? TV_HIGH : TV_MEDIUM;
         if (far)
@@ -523,7 +538,8 @@ static const tv_rule rules[] = {
                "host's memory."),
         .decided = N_("GPUDirect is off in NCCL's log, and the log gives a distance over its limit "
                       "or topo -m shows no adapter at PIX or PXB for any card."),
-        .unless = N_("When the module is missing too, load it first (C13)."),
+        .unless = N_("When the module is missing too, load it first (C13). Where card and adapter "
+                     "share no switch, the way over the host is often the faster one: measure."),
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
         .steps = {{.why = N_("Move the adapter into a slot under the cards' switch.")},
                   {.command = "export NCCL_NET_GDR_LEVEL=PHB",

@@ -134,7 +134,7 @@ static void name_causes(tv_findings *all)
 
 static double score(const tv_finding *f)
 {
-    return (f->because ? 0 : 100) + 10.0 * f->severity + 2.0 * f->sure + f->weight;
+    return (f->because ? 0 : 100) + 10.0 * (int)f->severity + 2.0 * (int)f->sure + f->weight;
 }
 
 static int by_rank(const void *x, const void *y)

@@ -227,6 +227,19 @@ static void judge_unreachable(tv_inquiry *q, const tv_rule *rule)
 
 /* ---- C11: the interface ---- */
 
+/* No connection to another rank, where nothing else went wrong before. */
+static const tv_note *unreached_of(const tv_sighting *s)
+{
+    const tv_note *warn = warn_of(s, "connect");
+    const tv_note *list = tv_noted(&s->facts, "warn");
+    if (!warn || !tv_noted_bool(warn, "root", false))
+        return NULL;
+    for (const tv_note *item = list->first; item && item != warn; item = item->next)
+        if (tv_noted_bool(item, "root", false))
+            return NULL;
+    return warn;
+}
+
 static void judge_interface(tv_inquiry *q, const tv_rule *rule)
 {
     for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
@@ -234,15 +247,25 @@ static void judge_interface(tv_inquiry *q, const tv_rule *rule)
         const tv_note *suspect = tv_noted(&s->facts, "suspect_interface");
         const bool only_local =
             tv_noted_is(&s->facts, "suspect_interface", "lo") && tv_noted_n(&s->facts, "hosts") < 2;
-        if (!none && (!suspect || only_local))
+        const tv_note *unreached = unreached_of(s);
+        if (!none && !unreached && (!suspect || only_local))
             continue;
-        tv_finding *f = tv_found(q, rule, s, none ? none : suspect);
+        tv_finding *f = tv_found(q, rule, s, none ? none : unreached ? unreached : suspect);
+        if (unreached && !none) {
+            f->severity = TV_CRITICAL;
+            f->cause = N_("A rank could not be reached: {errno_text}. NCCL chose an interface that "
+                          "does not join the hosts, or a firewall stands between them.");
+            tv_found_str(q, f, "errno_text", tv_noted_str(unreached, "errno_text"));
+            tv_found_str(q, f, "used", tv_noted_str(&s->facts, "ifname"));
+        }
         if (none) {
             f->severity = TV_CRITICAL;
             f->sure = TV_HIGH;
             f->cause = N_("NCCL found no interface that it may use: NCCL_SOCKET_IFNAME names none "
                           "that exists here, or only loopback and container interfaces are up.");
         }
+        if (f->severity == TV_WARNING && tv_nccl_is_local(s))
+            f->severity = TV_INFO;
         tv_found_str(q, f, "interface", tv_noted_str(&s->facts, "suspect_interface"));
         const tv_note *names = tv_noted(&s->facts, "interfaces");
         for (const tv_note *item = names ? names->first : NULL; item; item = item->next)
@@ -297,6 +320,69 @@ static void judge_versions(tv_inquiry *q, const tv_rule *rule)
                           "understand each other.");
         return;
     }
+}
+
+/* ---- C46: status 4, 9 or 10 ---- */
+
+static void judge_protection(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
+        const double status = tv_noted_num(&s->facts, "status");
+        const tv_note *warn = warn_of(s, "ib-completion");
+        if (!warn || !(fabs(status - 4) < 0.5 || fabs(status - 9) < 0.5 || fabs(status - 10) < 0.5))
+            continue;
+        tv_finding *f = tv_found(q, rule, s, warn);
+        tv_found_num(q, f, "status", TV_ARG_NUMBER, status);
+        put_completion(q, f, s);
+    }
+}
+
+/* ---- C50: peers of one process ---- */
+
+static void judge_mappings(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
+        const tv_note *warn = warn_of(s, "peer-mappings");
+        if (!warn)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, warn);
+        tv_found_num(q, f, "ranks", TV_ARG_NUMBER, tv_noted_num(&s->facts, "nranks"));
+    }
+}
+
+/* ---- C48: NCCL failed and does not say of what ---- */
+
+static bool is_told(const tv_sighting *s)
+{
+    const tv_note *list = tv_noted(&s->facts, "warn");
+    for (const tv_note *item = list ? list->first : NULL; item; item = item->next)
+        if (tv_noted_bool(item, "root", false))
+            return true;
+    return false;
+}
+
+static void judge_silent(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_sighting *failed = NULL;
+    for (const tv_sighting *s = next_nccl(q, NULL); s; s = next_nccl(q, s)) {
+        if (is_told(s) || tv_noted_n(&s->facts, "consequences"))
+            return;
+        if (!failed && tv_noted(&s->facts, "framework_error"))
+            failed = s;
+    }
+    if (!failed || tv_scene_first(q->scene, "watchdog"))
+        return; /* who waits or ended first says more */
+    const tv_note *error = tv_noted(&failed->facts, "framework_error");
+    tv_finding *f = tv_found(q, rule, failed, error);
+    tv_str name = tv_noted_str(&failed->facts, "result_name");
+    if (!name.n)
+        name = tv_noted_str(error, "result_name");
+    tv_found_str(q, f, "result", name.n ? name : TV_S("NCCL error"));
+    if (tv_str_is(name, "ncclSystemError"))
+        tv_ask(q, "df -h /dev/shm",
+               N_("The most frequent cause of a system error in a container."));
+    tv_ask(q, "NCCL_DEBUG=INFO torchrun train.py",
+           N_("NCCL then names the call that failed; the first WARN is the cause."));
 }
 
 /* ---- C40: the driver is old ---- */
@@ -507,12 +593,14 @@ static const tv_rule rules[] = {
         .severity = TV_WARNING,
         .sure = TV_MEDIUM,
         .title = N_("NCCL uses an interface that leads to no other host"),
-        .cause = N_("{interface} belongs to containers or virtual machines, yet NCCL listed it for "
+        .cause = N_("{interface} belongs to containers, virtual machines or a tunnel, yet NCCL "
+                    "listed it for "
                     "its connections. Between hosts, connections over it hang or fail."),
         .decided =
             N_("Bootstrap or NET/Socket names docker*, br-*, virbr*, tunl*, cali*, flannel*, "
-               "cni*, veth*, weave*, or lo with several hosts; critical where NCCL finds no "
-               "interface at all."),
+               "cni*, veth*, weave*, tun*, wg* and their like, or lo with several hosts; critical "
+               "where NCCL finds no "
+               "interface at all, or a connection to a rank is its first failure."),
         .unless = N_("With all ranks on one host it does no harm. Some clusters do route their "
                      "overlay."),
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
@@ -527,6 +615,64 @@ static const tv_rule rules[] = {
                    .why = N_("Gloo chooses for itself.")},
                   {.command = "ip -br addr", .why = N_("The interfaces and their addresses.")}},
         .judge = judge_interface,
+    },
+    {
+        .id = "C46",
+        .severity = TV_CRITICAL,
+        .sure = TV_MEDIUM,
+        .title = N_("The adapter was not allowed to touch the memory it was given"),
+        .cause =
+            N_("A completion with status {status} (protection or access error): the buffer that "
+               "was registered with the adapter cannot be reached through it. With GPUDirect "
+               "RDMA that means that direct access to the card's memory is broken: by IOMMU or "
+               "ACS, or by modules that do not fit each other."),
+        .decided = N_("An adapter's completion with status 4, 9 or 10."),
+        .unless = N_("A rank that ended early takes its buffers away: look for its error first."),
+        .source = "https://github.com/NVIDIA/nccl/issues/1052",
+        .steps = {{.command = "NCCL_NET_GDR_LEVEL=LOC torchrun train.py",
+                   .why = N_("A test without GPUDirect: if it runs, the direct way is at fault.")},
+                  {.command = "modinfo -F version nvidia_peermem nvidia",
+                   .why = N_("Both must be of one version.")},
+                  {.command = "sudo lspci -vvv | grep ACSCtl",
+                   .why = N_("SrcValid+ on bridges: see C01.")}},
+        .outranks = "C18 C39",
+        .judge = judge_protection,
+    },
+    {
+        .id = "C50",
+        .severity = TV_CRITICAL,
+        .sure = TV_HIGH,
+        .title = N_("A card has more peers than it can map"),
+        .cause = N_("CUDA allows a card eight direct peers where no NVSwitch joins them; with more "
+                    "cards in one job \"peer mapping resources exhausted\" follows."),
+        .decided = N_("NCCL reports \"peer mapping resources exhausted\"."),
+        .unless = NULL,
+        .source = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/",
+        .steps = {{.command = "mpirun -np 10 all_reduce_perf -b 8 -e 1G -f 2 -g 1",
+                   .why = N_("One process per card: NCCL then maps its neighbours alone.")},
+                  {.command = "export NCCL_P2P_DISABLE=1",
+                   .undo = "unset NCCL_P2P_DISABLE",
+                   .why = N_("A stop-gap, slower: through the host's memory.")},
+                  {.why = N_("Or keep to eight cards in one job.")}},
+        .outranks = "C18 C39",
+        .judge = judge_mappings,
+    },
+    {
+        .id = "C48",
+        .severity = TV_CRITICAL,
+        .sure = TV_LOW,
+        .title = N_("NCCL failed, and the log does not say of what"),
+        .cause = N_("The framework passes on {result} alone; the call that failed is only named in "
+                    "NCCL's own log."),
+        .decided = N_("A framework reports an error of NCCL, and no complaint of NCCL's own that "
+                      "could be the cause is there."),
+        .unless = N_("Another rank's log may hold it."),
+        .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",
+        .steps = {{.command = "NCCL_DEBUG=INFO torchrun train.py",
+                   .why = N_("Run again and give the whole log: the first WARN is the cause.")},
+                  {.command = "df -h /dev/shm",
+                   .why = N_("For a system error in a container look here first.")}},
+        .judge = judge_silent,
     },
     {
         .id = "C40",

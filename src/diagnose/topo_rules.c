@@ -10,6 +10,17 @@ static bool is_pcie_only(const tv_sighting *topo)
     return tv_noted_bool(&topo->facts, "nvlink_unknown", false);
 }
 
+/* One adapter beside every card: such boards join their cards by NVLink, so a table without it was
+ * likely printed by topo -mp, whose command is not in the paste. */
+static bool is_perhaps_pcie_only(const tv_sighting *topo)
+{
+    const size_t n = tv_topo_gpus(topo);
+    size_t near = 0;
+    for (size_t x = 0; x < n; x++)
+        near += tv_topo_nic_reach(topo, x) <= TV_REACH_PXB;
+    return n >= 8 && near == n && tv_noted_num(&topo->facts, "nics") >= (double)n;
+}
+
 static bool all_of(const tv_sighting *topo, tv_reach reach)
 {
     size_t counts[TV_REACH_UNKNOWN + 1];
@@ -245,6 +256,8 @@ static void judge_interconnect(tv_inquiry *q, const tv_rule *rule)
         tv_found_num(q, f, "gpus", TV_ARG_NUMBER, (double)tv_topo_gpus(s));
         tv_found_num(q, f, "numa_nodes", TV_ARG_NUMBER, (double)nodes_of(s));
         tv_found_num(q, f, "node", TV_ARG_NUMBER, node_of(s, 0));
+        if (is_perhaps_pcie_only(s))
+            f->severity = TV_INFO;
     }
     if (tv_has_found(q, rule->id))
         tv_ask(q, "lscpu | grep -E 'Model name|Socket|NUMA'",
@@ -270,15 +283,39 @@ static void judge_sys_inside(tv_inquiry *q, const tv_rule *rule)
         if (!odd || is_pcie_only(s))
             continue;
         tv_finding *f = tv_found(q, rule, s, odd);
+        if (is_perhaps_pcie_only(s))
+            f->severity = TV_INFO;
         tv_found_num(q, f, "gpus", TV_ARG_NUMBER, (double)tv_topo_gpus(s));
     }
 }
 
 /* ---- C15: a virtual machine's flat bus ---- */
 
+static bool is_flat_around_nics(const tv_sighting *topo)
+{
+    const size_t n = tv_topo_gpus(topo);
+    if (n < 4 || tv_noted_num(&topo->facts, "nics") < 4 ||
+        !tv_noted_bool(&topo->facts, "nvlink", false))
+        return false;
+    const tv_note *links = tv_noted(&topo->facts, "links");
+    for (const tv_note *link = links ? links->first : NULL; link; link = link->next)
+        if (link->key[0] == 'G' && !tv_str_is(link->s, "PHB"))
+            return false;
+    return true;
+}
+
 static void judge_flat(tv_inquiry *q, const tv_rule *rule)
 {
     for (const tv_sighting *s = tv_topo_seen(q->scene, NULL); s; s = tv_topo_seen(q->scene, s)) {
+        if (is_flat_around_nics(s)) {
+            tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "near_nic_link"));
+            f->severity = TV_INFO;
+            f->sure = TV_MEDIUM;
+            f->cause = N_("NVLink joins the cards, but every adapter stands at the same distance "
+                          "(PHB) from every card: that is how a virtual machine's bus looks. "
+                          "Without a topology file NCCL keeps GPUDirect RDMA off between hosts.");
+            continue;
+        }
         /* three cards on root ports of one complex occur on desktops */
         if (tv_topo_gpus(s) < 4 || !all_of(s, TV_REACH_PHB) || nodes_of(s) > 1 || is_pcie_only(s))
             continue;
@@ -324,7 +361,8 @@ static const tv_rule rules[] = {
         .cause = N_("All {gpus} cards stand at the same distance (PHB) on one memory node: that is "
                     "how a virtual machine's bus looks, not a board. NCCL cannot tell neighbours "
                     "from strangers and keeps GPUDirect RDMA off."),
-        .decided = N_("Four or more cards, every pair PHB, one NUMA node at most, no NVLink."),
+        .decided = N_("Four or more cards, every pair PHB, one NUMA node at most, no NVLink. For "
+                      "information: cards with NVLink whose four or more adapters are all PHB."),
         .unless = N_("Boards with few slots show PHB for two or three cards rightly. Where NVLink "
                      "joins the cards, the pairs say NV# and nothing is lost between them."),
         .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",

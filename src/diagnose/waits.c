@@ -48,11 +48,28 @@ static bool wait_of_log(const tv_sighting *s, tv_wait *out)
     return !isnan(out->share);
 }
 
+/* Of a timeline it is known whether the device stood still meanwhile. */
+static bool wait_of_trace(const tv_sighting *s, tv_wait *out)
+{
+    const tv_note *facts = &s->facts;
+    const double exposed = tv_noted_num(facts, "shares.data");
+    out->share = isnan(exposed) ? tv_noted_num(facts, "data_wait_share") : exposed;
+    out->at = tv_noted(facts, "data_wait_s");
+    out->batch_s = tv_noted_num(facts, "data_wait_s") / tv_noted_num(facts, "data_waits");
+    if (tv_noted_num(facts, "loader_single") > 0)
+        out->loader = TV_LOADER_MAIN;
+    else if (tv_noted_num(facts, "loader_multi") > 0)
+        out->loader = TV_LOADER_WORKERS;
+    return out->at && tv_noted_num(facts, "steps") >= 1;
+}
+
 bool tv_wait_of(const tv_sighting *s, tv_wait *out)
 {
     *out = (tv_wait){.s = s, .share = (double)NAN, .batch_s = (double)NAN};
     if (is_kind(s, "key_averages"))
         return wait_of_table(s, out);
+    if (is_kind(s, "trace"))
+        return wait_of_trace(s, out);
     if (is_kind(s, "train-log"))
         return wait_of_log(s, out);
     return false;

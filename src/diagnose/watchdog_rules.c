@@ -120,6 +120,17 @@ static bool has_rank(const waiters *w, double rank)
     return false;
 }
 
+/* Old versions do not tell the group: a rank that waits in several numbers has several. */
+static bool is_several_groups(const waiters *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (isnan(w->v[i].pg) && fabs(w->v[i].rank - w->v[k].rank) < 0.5 &&
+                fabs(w->v[i].seq - w->v[k].seq) > 0.5)
+                return true;
+    return false;
+}
+
 static size_t distinct(const waiters *w)
 {
     size_t n = 0;
@@ -165,16 +176,73 @@ static void put_waiters(tv_inquiry *q, tv_finding *f, const waiters *w)
         tv_found_also(q, f, w->v[i].s, w->v[i].event);
 }
 
+/* Groups within a job count their members from 0, the job its ranks: what is told of one does not
+ * name ranks of the other. */
+static bool is_whole_job(const waiters *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].rank >= w->world)
+            return false;
+    return true;
+}
+
 /* A pasted log of a few ranks of many names no missing one. */
 static bool is_lacking_one(const waiters *w)
 {
     const size_t n = distinct(w);
-    return !isnan(w->world) && (double)n < w->world && (double)n * 2 >= w->world;
+    return is_whole_job(w) && !isnan(w->world) && (double)n < w->world && (double)n * 2 >= w->world;
 }
 
 static bool is_complete(const waiters *w)
 {
     return !isnan(w->world) && (double)distinct(w) >= w->world && w->world > 1;
+}
+
+/* What follows from the others' failure, or from being told to stop. */
+static bool is_consequence(tv_str exception, tv_str text)
+{
+    static const char *const words[] = {"DistBackend", "ChildFailed",     "KeyboardInterrupt",
+                                        "SystemExit",  "SignalException", "DistStore"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (tv_str_has(exception, tv_str_of(words[i])))
+            return true;
+    return tv_str_has(text, TV_S("NCCL")) || tv_str_has(text, TV_S("Watchdog")) ||
+           tv_str_has(text, TV_S("Connection reset by peer"));
+}
+
+static bool has_waiter_in(const waiters *w, tv_str file)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (tv_str_eq(w->v[i].s->file, file))
+            return true;
+    return false;
+}
+
+/* How a rank that does not wait ended: an exception of its own, told by its number or by its log.
+ */
+static const tv_sighting *exception_of_missing(const tv_inquiry *q, const waiters *w)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "traceback"); s;
+         s = tv_scene_next(s, "traceback")) {
+        const double rank = tv_noted_num(&s->facts, "exception_rank");
+        if (is_consequence(tv_noted_str(&s->facts, "exception"),
+                           tv_noted_str(&s->facts, "exception_text")))
+            continue;
+        if (isnan(rank) ? !has_waiter_in(w, s->file) : !has_rank(w, rank))
+            return s;
+    }
+    return NULL;
+}
+
+/* Memory that ran out or a card that failed on some rank is why it never came. */
+static const tv_rule *why_missing(const tv_inquiry *q)
+{
+    for (size_t i = 0; i < q->out->findings.n; i++) {
+        const tv_finding *f = q->out->findings.v[i];
+        if (f->severity == TV_CRITICAL && (f->rule->id[0] == 'O' || f->rule->id[0] == 'H'))
+            return f->rule;
+    }
+    return NULL;
 }
 
 static void judge_missing(tv_inquiry *q, const tv_rule *rule)
@@ -185,6 +253,7 @@ static void judge_missing(tv_inquiry *q, const tv_rule *rule)
         return;
     tv_finding *f = tv_found(q, rule, w.v[0].s, w.v[0].event);
     put_waiters(q, f, &w);
+    f->because = why_missing(q);
     if (is_lacking_one(&w)) {
         tv_found_str(q, f, "missing", missing_text(q, &w));
         f->cause =
@@ -193,6 +262,17 @@ static void judge_missing(tv_inquiry *q, const tv_rule *rule)
                "Python, or its card failed: the cause is there, not in NCCL.");
     } else {
         f->sure = TV_MEDIUM;
+    }
+    const tv_sighting *ended = exception_of_missing(q, &w);
+    if (ended) {
+        tv_found_also(q, f, ended, NULL);
+        f->sure = TV_HIGH;
+        f->cause =
+            N_("Ranks {ranks_waiting} wait in the same {optype} (number {seq}) for a rank that "
+               "ended with {exception}: that error is the cause, the time-outs follow from "
+               "it.");
+        tv_found_str(q, f, "exception", tv_noted_str(&ended->facts, "exception"));
+        return;
     }
     tv_ask(q, "py-spy dump --pid PID",
            N_("On the rank that is not in the list, while it hangs: it shows the line it stands "
@@ -209,6 +289,8 @@ static void judge_order(tv_inquiry *q, const tv_rule *rule)
     tv_found_also(q, f, ahead->s, ahead->event);
     if (strcmp(behind->s->kind, "flight") == 0)
         f->sure = TV_HIGH; /* it records what each rank really called */
+    else if (is_several_groups(&w))
+        f->sure = TV_LOW;
     tv_found_num(q, f, "rank", TV_ARG_NUMBER, behind->rank);
     tv_found_num(q, f, "seq", TV_ARG_NUMBER, behind->seq);
     tv_found_str(q, f, "optype", behind->op);
@@ -277,6 +359,60 @@ static void judge_stalled(tv_inquiry *q, const tv_rule *rule)
            N_("The log then names the path of every pair, and the one that gives up."));
 }
 
+static void judge_stuck(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "watchdog"); s;
+         s = tv_scene_next(s, "watchdog")) {
+        const tv_note *stuck = tv_noted(&s->facts, "watchdog_stuck_s");
+        if (!stuck)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, stuck);
+        tv_found_num(q, f, "stuck_s", TV_ARG_SECONDS, stuck->number);
+        tv_found_str(q, f, "ranks", tv_numbers(q->a, tv_noted(&s->facts, "ranks_stuck")));
+        if (tv_noted_n(&s->facts, "events"))
+            f->severity = TV_WARNING; /* the time-out of a collective says more */
+        return;
+    }
+}
+
+/* ---- who ended first ---- */
+
+/* What the system's way of ending a process says; NULL: the program ended itself. */
+static const char *cause_of_exit(double code)
+{
+    if (fabs(code + 9) < 0.5 || fabs(code - 137) < 0.5)
+        return N_("Rank {rank} ended first, by SIGKILL: most often the kernel or the batch system "
+                  "ran out of memory for it. What the other ranks report follows from that.");
+    if (fabs(code + 7) < 0.5 || fabs(code - 135) < 0.5)
+        return N_("Rank {rank} ended first, by SIGBUS: most often /dev/shm or a mapped file is "
+                  "full. What the other ranks report follows from that.");
+    if (fabs(code + 11) < 0.5 || fabs(code - 139) < 0.5)
+        return N_("Rank {rank} ended first, by a segmentation fault in native code: an extension, "
+                  "a library of another version, or broken memory.");
+    return NULL;
+}
+
+static void judge_first(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "watchdog"); s;
+         s = tv_scene_next(s, "watchdog")) {
+        const tv_note *first = tv_noted(&s->facts, "first_failure");
+        const double code = tv_noted_num(first, "exitcode");
+        if (!first || isnan(code))
+            continue;
+        tv_finding *f = tv_found(q, rule, s, tv_noted(first, "exitcode"));
+        tv_found_num(q, f, "rank", TV_ARG_NUMBER, tv_noted_num(first, "rank"));
+        tv_found_num(q, f, "exitcode", TV_ARG_NUMBER, code);
+        tv_found_str(q, f, "host", tv_noted_str(first, "host"));
+        const char *cause = cause_of_exit(code);
+        if (cause)
+            f->cause = cause;
+        else
+            f->severity = TV_INFO; /* its own error stands above and says more */
+        return;
+    }
+}
+
 /* ---- where ranks meet ---- */
 
 static void judge_port(tv_inquiry *q, const tv_rule *rule)
@@ -343,6 +479,26 @@ static const tv_rule rules[] = {
                    .why = N_("Or take another port; --standalone chooses a free one.")}},
         .outranks = "C37 C18",
         .judge = judge_port,
+    },
+    {
+        .id = "C49",
+        .severity = TV_CRITICAL,
+        .sure = TV_MEDIUM,
+        .title = N_("One rank ended first and took the others with it"),
+        .cause =
+            N_("Rank {rank} ended first (exit code {exitcode}). Its own error, above in the log "
+               "or in its own file, is the cause; what the other ranks report follows from it."),
+        .decided =
+            N_("torchrun names the first failure; critical where a signal ended it (SIGKILL, "
+               "SIGBUS, SIGSEGV), else for information."),
+        .unless = N_("SIGABRT is often the watchdog's own: then look at the time-out."),
+        .source = "https://pytorch.org/docs/stable/elastic/errors.html",
+        .steps = {{.command = "dmesg -T | grep -iE 'oom-kill|killed process|segfault|xid'",
+                   .why = N_("On {host}: what the kernel says of that moment.")},
+                  {.command = "torchrun --log-dir logs --tee 3 train.py",
+                   .why = N_("Each rank's own output in a file.")}},
+        .outranks = "C18 C39",
+        .judge = judge_first,
     },
     {
         .id = "C20",
@@ -436,6 +592,28 @@ static const tv_rule rules[] = {
                   {.command = "all_reduce_perf -b 8 -e 1G -f 2 -g 8",
                    .why = N_("The same path without the framework.")}},
         .judge = judge_stalled,
+    },
+    {
+        .id = "C47",
+        .severity = TV_CRITICAL,
+        .sure = TV_MEDIUM,
+        .title = N_("A call of CUDA or NCCL hangs and blocks the watchdog"),
+        .cause =
+            N_("PyTorch's watchdog made no progress for {stuck_s} on rank {ranks}: it waits in "
+               "a call of CUDA or NCCL that does not return, because the driver or a card "
+               "hangs, or another thread holds Python's lock inside such a call."),
+        .decided = N_("\"ProcessGroupNCCL's watchdog got stuck\" in the log; a warning only, where "
+                      "the time-out of a collective stands beside it."),
+        .unless = N_("Very many communicators that are torn down at once take minutes as well."),
+        .source = "https://pytorch.org/docs/stable/torch_nccl_environment_variables.html",
+        .steps = {{.command = "dmesg -T | grep -i xid",
+                   .why = N_("A card that hangs says so there.")},
+                  {.command = "py-spy dump --native --pid PID",
+                   .why = N_("Which thread stands in which call.")},
+                  {.command = "export TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1800",
+                   .undo = "unset TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+                   .why = N_("Only where the call would come back: more patience.")}},
+        .judge = judge_stuck,
     },
     {
         .id = "C37",

@@ -346,7 +346,12 @@ static void count_op(tv_trace_tally *t, const tv_event *e)
     static const char *const replicas[] = {"DataParallel.forward", "Scatter", "Gather",
                                            "Broadcast"};
     for (size_t i = 0; i < sizeof replicas / sizeof *replicas; i++)
-        t->replicas += tv_str_is(name, replicas[i]);
+        if (tv_str_is(name, replicas[i])) {
+            t->replicas++;
+            t->replica_kinds |= 1u << i;
+        }
+    t->searches +=
+        tv_str_starts(name, TV_S("cudnnFind")) || tv_str_starts(name, TV_S("miopenFind"));
     if (*name.p == 'P' || *name.p == 'e' || *name.p == '[' || *name.p == 'I')
         count_mark(t, e, false);
 }

@@ -61,8 +61,9 @@ typedef struct tv_trace_tally {
     uint64_t too_long;         /* durations that no profile has */
     uint64_t cuda_calls, hip_calls;
     uint64_t gemm_ops;
-    uint64_t replicas; /* nn.DataParallel at work: scatter, replicate, gather */
-    uint64_t all_reduce_ops;
+    uint64_t replicas;      /* nn.DataParallel at work: scatter, replicate, gather */
+    unsigned replica_kinds; /* a bit for each of their names */
+    uint64_t searches;      /* for algorithms: cudnnFind and its like */
 } tv_trace_tally;
 
 void tv_trace_tally_open(tv_arena *a, tv_timeline *timeline, tv_trace_tally *out);

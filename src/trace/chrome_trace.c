@@ -192,6 +192,10 @@ static void put_tally(outer *o, tv_trace_tally *t)
     put_num(o, "too_long_events", (double)t->too_long);
     put_num(o, "gemm_ops", (double)t->gemm_ops);
     put_num(o, "data_parallel_calls", (double)t->replicas);
+    /* The first name is nn.DataParallel's own; of the others one may be anybody's. */
+    const unsigned kinds = t->replica_kinds;
+    (void)tv_note_bool(o->a, o->facts, "data_parallel", kinds & 1 || (kinds & (kinds - 1)));
+    put_num(o, "algorithm_searches", (double)t->searches);
     if (t->negative_streams)
         (void)tv_note_bool(o->a, o->facts, "negative_stream_ids", true);
 }

@@ -49,8 +49,8 @@ typedef struct named {
 static const named launch_options[] = {
     {"nproc-per-node", "nproc_per_node", false},
     {"nnodes", "nnodes", false},
-    {"node-rank", "node_rank", true},
-    {"machine-rank", "node_rank", true},
+    {"node-rank", "node_rank", false},
+    {"machine-rank", "node_rank", false},
     {"master-addr", "master_addr", false},
     {"main-process-ip", "master_addr", false},
     {"master-port", "master_port", true},

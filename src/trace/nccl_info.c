@@ -60,13 +60,14 @@ static bool read_version(tv_nccl *n, const tv_nccl_line *line)
 
 /* ---- network ---- */
 
-/* Interfaces that carry containers or virtual machines, or nothing: not a network between hosts. */
+/* Interfaces of containers, virtual machines and private tunnels: no network between hosts. */
 static bool is_suspect(tv_str name)
 {
-    static const char *const begins[] = {"docker", "tunl",    "virbr", "cali",   "veth",
-                                         "br-",    "flannel", "cni",   "vxlan",  "kube",
-                                         "weave",  "vmnet",   "lxc",   "podman", "nodelocaldns",
-                                         "cilium", "dummy",   "lxdbr", "vnet",   "usb"};
+    static const char *const begins[] = {
+        "docker",       "tun",    "virbr",      "cali",  "veth",  "br-", "flannel",
+        "cni",          "vxlan",  "kube",       "weave", "vmnet", "lxc", "podman",
+        "nodelocaldns", "cilium", "dummy",      "lxdbr", "vnet",  "usb", "tailscale",
+        "wg",           "zt",     "Cloudflare", "tap"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (tv_str_starts(name, tv_str_of(begins[i])))
             return true;
@@ -137,7 +138,6 @@ static bool read_ib(tv_nccl *n, const tv_nccl_line *line)
     tv_str rest;
     if (!tv_past(line->text, "Using ", &rest))
         return false;
-    (void)tv_note_bool(n->r->a, n->facts, "ib_available", true);
     tv_str oob;
     if (tv_past(rest, "OOB ", &oob))
         once_str(n, "oob_ifname", next_interface(&oob), line->at);
@@ -149,6 +149,7 @@ static bool read_ib(tv_nccl *n, const tv_nccl_line *line)
         if (!dev.n)
             continue;
         add_word(n, "hcas", dev, line->at);
+        (void)tv_note_bool(n->r->a, n->facts, "ib_available", true);
         const tv_str kind = tv_enclosed(words[i], "/", "");
         once_str(n, "hca_kind", kind, line->at);
     }
@@ -212,6 +213,8 @@ static tv_str transport_of(tv_str via)
         size_t k = 0;
         while (k < rest.n && rest.p[k] != '/' && rest.p[k] != '(')
             k++;
+        if (tv_str_starts(rest, TV_S("IB"))) /* IBext_v8 of a plugin is InfiniBand too */
+            return TV_S("NET/IB");
         return tv_str_span(via.p, rest.p + k);
     }
     return tv_str_starts(via, TV_S("direct")) ? TV_S("P2P") : until(via, "/ ");
@@ -329,7 +332,8 @@ static bool read_init(tv_nccl *n, const tv_nccl_line *line)
 static bool read_setting(tv_nccl *n, const tv_nccl_line *line)
 {
     tv_str value, rest = line->text;
-    if (!tv_past(line->text, " set by environment to ", &value))
+    if (!tv_past(line->text, " set by environment to ", &value) &&
+        (!tv_str_starts(line->text, TV_S("NCCL_")) || !tv_past(line->text, " set to ", &value)))
         return false;
     const tv_str name = tv_take_word(&rest);
     value = tv_str_trim(value);
@@ -351,7 +355,8 @@ static bool read_others(tv_nccl *n, const tv_nccl_line *line)
                  ? tv_number_past((tv_str){line->text.p, line->text.n}, "")
                  : (tv_double_read){0},
              line->at);
-    if (tv_holds(line->text, "Could not enable P2P between dev"))
+    if (tv_holds(line->text, "Could not enable P2P between dev") ||
+        tv_holds(line->text, "P2P is disabled between connected GPUs"))
         (void)tv_at(n->r, tv_note_bool(n->r->a, n->facts, "p2p_refused", true), line->at);
     if (tv_str_starts(line->text, TV_S("Trees [")) && !tv_noted(n->facts, "trees")) {
         double trees = 0;

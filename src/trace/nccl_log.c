@@ -42,7 +42,9 @@ static tv_str host_of(tv_str word)
 
 static void read_prefix(tv_nccl_line *line, tv_str before)
 {
-    tv_str words[16];
+    tv_str words[16], rest;
+    if (tv_past(before, "<stdout>:", &rest) || tv_past(before, "<stderr>:", &rest))
+        before = rest; /* Open MPI's tag */
     size_t n = tv_words(before, words, 16);
     n = n < 16 ? n : 16;
     for (size_t i = 0; i < n; i++) {
@@ -93,6 +95,11 @@ static bool read_line(const tv_sheet *sheet, size_t i, tv_nccl_line *line)
     return false;
 }
 
+static tv_nccl begin(tv_reading *r, size_t i)
+{
+    return (tv_nccl){.r = r, .facts = &tv_see(r, "nccl", i)->facts};
+}
+
 /* ---- errors that a framework prints in its own words ---- */
 
 /* "..., unhandled system error, NCCL version 2.18.1", then "ncclSystemError: ...", "Last error:"
@@ -132,12 +139,70 @@ static void read_dist_error(tv_nccl *n, size_t i)
     }
 }
 
-/* ---- locked memory ---- */
-
-static tv_nccl begin(tv_reading *r, size_t i)
+/* Results that a framework names without NCCL's own words. */
+static void put_result(tv_nccl *n, double code, size_t i)
 {
-    return (tv_nccl){.r = r, .facts = &tv_see(r, "nccl", i)->facts};
+    static const char *const names[] = {
+        "ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
+        "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
+        "ncclRemoteError",   "ncclInProgress",         "ncclTimeout"};
+    if (!(code >= 1) || code > 8 || tv_noted(n->facts, "nccl_result"))
+        return;
+    (void)tv_at(n->r, tv_note_num(n->r->a, n->facts, "nccl_result", code), i);
+    (void)tv_note_str(n->r->a, n->facts, "result_name", tv_str_of(names[(size_t)code]));
 }
+
+static double code_of(tv_str s)
+{
+    static const char *const words[] = {"unhandled cuda error", "unhandled system error",
+                                        "internal error",       "invalid argument",
+                                        "invalid usage",        "remote process exited"};
+    tv_double_read r = tv_number_past(s, "NCCL error(");
+    if (!r.ok)
+        r = tv_number_past(s, "Nccl error(");
+    if (!r.ok)
+        r = tv_number_past(s, "NCCL Error ");
+    for (size_t i = 0; !r.ok && i < sizeof words / sizeof *words; i++)
+        if (tv_holds(s, words[i]))
+            return (double)(i + 1);
+    return r.ok ? r.v : (double)NAN;
+}
+
+static bool is_foreign_error(tv_str s)
+{
+    static const char *const needles[] = {"NCCL error(",     "Nccl error(",  "NCCL Error ",
+                                          "NCCL operation ", "NCCL error: ", "NCCL error /"};
+    for (size_t i = 0; i < sizeof needles / sizeof *needles; i++)
+        if (tv_holds(s, needles[i]))
+            return true;
+    return false;
+}
+
+/* Paddle: "(External) NCCL error(2), unhandled system error.", JAX: "NCCL operation ... failed: ...
+ * Last NCCL warning(error) log entry (may be unrelated) 'Cuda failure 2 'out of memory''", others:
+ * "NCCL Error 2: unhandled system error" */
+static void read_foreign(tv_nccl *n, size_t i)
+{
+    const tv_str s = n->r->sheet->v[i].s;
+    put_result(n, code_of(s), i);
+    if (!tv_noted(n->facts, "framework_error")) {
+        tv_note *error = tv_note_map(n->r->a, n->facts, "framework_error");
+        (void)tv_at(n->r, error, i);
+        (void)tv_note_str(n->r->a, error, "text", tv_str_take(tv_bare(s), 400));
+    }
+    tv_str rest;
+    if (!tv_past(s, "Last NCCL warning(error) log entry", &rest))
+        return;
+    tv_nccl_line last = {.at = i, .device = (double)NAN, .rank = rank_before(s)};
+    last.text = tv_enclosed(rest, "'", "");
+    while (last.text.n && (last.text.p[last.text.n - 1] == '.' ||
+                           (tv_str_ends(last.text, TV_S("''")) && last.text.n > 1)))
+        last.text.n--;
+    if (last.text.n)
+        tv_nccl_warned(n, &last);
+}
+
+/* ---- locked memory ---- */
 
 /* UCX: "mlx5_0: ibv_create_cq() failed: Cannot allocate memory. ... (current: 64 kbytes)" */
 static void read_ucx(tv_reading *r, size_t i)
@@ -226,11 +291,18 @@ static void read(tv_reading *r)
         if (is_memlock(s)) {
             read_ucx(r, i);
         } else if (tv_holds(s, "NCCL error in: ")) {
+            const bool worked = n.worked;
             if (!n.facts)
                 n = begin(r, i);
+            n.worked = worked;
+            put_result(&n, code_of(s), i);
             read_dist_error(&n, i);
         } else if (tv_holds(s, "CCL") && read_line(r->sheet, i, &line)) {
             take(&n, r, &line);
+        } else if (is_foreign_error(s)) {
+            if (!n.facts)
+                n = begin(r, i);
+            read_foreign(&n, i);
         } else if (!n.worked) {
             n.worked = is_step(s);
         }
@@ -242,7 +314,9 @@ static void read(tv_reading *r)
 static const char *const needles[] = {
     "NCCL WARN ",         "NCCL INFO ",      "NCCL TRACE ",
     "NCCL ABORT ",        "NCCL VERSION ",   "NCCL version ",
-    "RCCL version",       "NCCL error in: ", "max locked memory (ulimit -l)",
+    "RCCL version",       "NCCL error in: ", "NCCL error(",
+    "Nccl error(",        "NCCL Error ",     "NCCL operation ",
+    "NCCL error: ",       "NCCL error /",    "max locked memory (ulimit -l)",
     "RLIMIT_MEMLOCK is ", "Memlock limit:",  NULL};
 
 extern const tv_log_format tv_log_format_nccl_log;

@@ -57,7 +57,9 @@ static tv_str op_of(tv_str s)
 static bool read_rank(table *t, tv_str s, size_t i)
 {
     tv_str rest, name;
-    if (!tv_str_starts(s, TV_S("#")) || !tv_past(s, "Rank ", &rest) ||
+    /* a page may have eaten the mark in front */
+    if ((!tv_str_starts(s, TV_S("#")) && !tv_str_starts(s, TV_S("Rank "))) ||
+        !tv_past(s, "Rank ", &rest) || !tv_holds(rest, " Pid ") ||
         !tv_past(rest, " device ", &name))
         return false;
     const tv_double_read rank = tv_take_number(&rest);

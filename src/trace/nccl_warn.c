@@ -77,10 +77,10 @@ static const warn_row rows[] = {
     {"Mismatched NCCL version", "version-mismatch", ROOT},
     {"Mismatched collective detected", "order", ROOT},
     {"CUDA Driver version found", "driver-old", ROOT},
-    {"Cuda failure", "cuda", ROOT},
-    {"HIP failure", "cuda", ROOT},
     {"P2P is disabled between NVLINK", "p2p-off", ROOT},
     {"peer mapping resources exhausted", "peer-mappings", ROOT},
+    {"Cuda failure", "cuda", ROOT},
+    {"HIP failure", "cuda", ROOT},
     {"essage truncated", "order", ROOT},
     {"no socket interface found", "no-interface", ROOT},
     {"No interface found in the same subnet", "no-interface", ROOT},
@@ -159,15 +159,13 @@ static void warn_shm(tv_nccl *n, const tv_nccl_line *line, const tv_errno_word *
 }
 
 /* "status=12", "status=IBV_WC_RETRY_EXC_ERR(12)", "with error 12" */
-static tv_double_read status_of(tv_str text)
+static tv_double_read in_brackets(tv_str text, const char *now, const char *before)
 {
-    tv_double_read r = tv_number_past(text, "status=");
+    tv_double_read r = tv_number_past(text, now);
     tv_str rest;
-    if (!r.ok && tv_past(text, "status=", &rest))
+    if (!r.ok && tv_past(text, now, &rest))
         r = tv_number_past(rest, "(");
-    if (!r.ok)
-        r = tv_number_past(text, "with error ");
-    return r;
+    return r.ok ? r : tv_number_past(text, before);
 }
 
 static tv_double_read first_of(tv_str text, const char *one, const char *two)
@@ -206,9 +204,11 @@ static void add_gid(tv_nccl *n, const char *key, tv_str gid)
 static void warn_completion(tv_nccl *n, const tv_nccl_line *line)
 {
     const tv_str text = line->text;
-    set_once_num(n, "status", status_of(text), line->at);
+    set_once_num(n, "status", in_brackets(text, "status=", "with error "), line->at);
     set_once_num(n, "vendor_err", first_of(text, "vendor err ", "vendor_err="), line->at);
     set_once_str(n, "peer", address_past(text, "from peer "), line->at);
+    set_once_num(n, "opcode", in_brackets(text, "opcode=", "opcode "), line->at);
+    set_once_num(n, "len", first_of(text, "len=", "len "), line->at);
     if (tv_holds(text, "(Recv)") || tv_holds(text, "req_type=Recv"))
         set_once_str(n, "direction", TV_S("Recv"), line->at);
     if (tv_holds(text, "(Send)") || tv_holds(text, "req_type=Send"))
@@ -223,8 +223,9 @@ static void warn_completion(tv_nccl *n, const tv_nccl_line *line)
 static void warn_ib_call(tv_nccl *n, const tv_nccl_line *line, const tv_errno_word *word)
 {
     set_once_str(n, "dev", address_past(line->text, "on dev "), line->at);
-    set_once_str(n, "qp_state", tv_enclosed(line->text, "curr state ", ","), line->at);
-    set_once_str(n, "qp_next", tv_enclosed(line->text, "next state ", ","), line->at);
+    set_once_num(n, "gid_index", tv_number_past(line->text, "local GID index "), line->at);
+    set_once_str(n, "qp_state", address_past(line->text, "curr state "), line->at);
+    set_once_str(n, "qp_next", address_past(line->text, "next state "), line->at);
     if (word && word->number == 12)
         set_once_str(n, "cause", TV_S("ulimit -l too small"), line->at);
 }
@@ -358,6 +359,7 @@ void tv_nccl_warned(tv_nccl *n, const tv_nccl_line *line)
         (void)tv_note_str(a, warn, "call", call);
     (void)tv_note_bool(a, warn, "root", as == ROOT);
     set_once_num(n, "rank_reporting", tv_number_past(line->text, "from rank "), line->at);
+    set_once_num(n, "retcode", tv_number_past(line->text, "retcode "), line->at);
     if (line->stamped)
         (void)tv_note_bool(a, n->facts, "timestamped_warn", true);
     if (row)

@@ -250,6 +250,17 @@ static bool call_launches(tv_str name)
     return tv_str_has(name, TV_S("Launch"));
 }
 
+/* cudaMalloc, cudaFree, hipMalloc, cuMemCreate ...; the stream-ordered ones do not wait. */
+static bool call_allocates(tv_str name)
+{
+    static const char *const names[] = {"cudaMalloc",    "cudaFree",     "hipMalloc",  "hipFree",
+                                        "cuMemAlloc_v2", "cuMemFree_v2", "cuMemCreate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tv_str_is(name, names[i]))
+            return true;
+    return false;
+}
+
 static void add_call(tv_timeline *t, int64_t start_ns, int64_t dur_ns, uint64_t call)
 {
     const int64_t start = packed_time(t, start_ns);
@@ -280,6 +291,10 @@ static void count_call(tv_timeline *t, tv_str name, int64_t dur_ns, bool waits)
     if (waits) {
         t->waits++;
         t->wait_ns += dur_ns;
+    }
+    if (call_allocates(name)) {
+        t->mallocs++;
+        t->malloc_ns += dur_ns;
     }
     if (call_launches(name)) {
         t->launches++;
@@ -491,6 +506,7 @@ void tv_timeline_flop(tv_timeline *t, tv_kernel_class kind, tv_str dtype, double
     if (!(flop > 0))
         return;
     t->flop[kind] += flop;
+    t->flop_ops[kind]++;
     for (size_t i = 0; i < t->n_dtypes; i++)
         if (tv_str_eq(t->dtypes[i].dtype, dtype)) {
             t->dtypes[i].flop += flop;

@@ -297,7 +297,10 @@ static void put_kernels(const writing *o)
     put(o, "gpu_busy_sum_s", seconds(t->work_ns));
     put(o, "kernel_median_s", tv_histogram_quantile(&t->kernel_durs, 0.5));
     put(o, "launch_delay_median_s", tv_histogram_quantile(&o->w->delays, 0.5));
-    put(o, "linked_share", ratio((double)tv_store_linked(t->store), (double)(t->kernels)));
+    uint64_t works = t->kernels;
+    for (int w = TV_COPY_OTHER; w <= TV_COPY_SET; w++)
+        works += t->copies[w].n;
+    put(o, "linked_share", ratio((double)tv_store_linked(t->store), (double)works));
     put(o, "gaps", (double)o->w->gaps);
     put(o, "longest_idle_s", seconds(o->w->longest_idle));
     if (t->n_devices == 1)
@@ -344,6 +347,8 @@ static void put_host(const writing *o)
         put(o, "launch_s", seconds(t->launch_ns));
         put(o, "sync_calls", (double)t->waits);
         put(o, "sync_call_s", seconds(t->wait_ns));
+        put(o, "device_mallocs", (double)t->mallocs);
+        put(o, "device_malloc_s", seconds(t->malloc_ns));
         tv_note *longest = tv_note_map(o->a, o->facts, "longest_runtime");
         (void)tv_note_str(o->a, longest, "name", t->longest_call);
         (void)tv_note_num(o->a, longest, "dur_s", seconds(t->longest_call_ns));
@@ -476,14 +481,14 @@ static void put_memory(const writing *o)
 static void put_flop(const writing *o)
 {
     const tv_timeline *t = o->t;
-    const double matrix =
-        t->flop[TV_CLASS_GEMM] + t->flop[TV_CLASS_CONV] + t->flop[TV_CLASS_ATTENTION];
+    const double matrix = t->flop[TV_CLASS_GEMM] + t->flop[TV_CLASS_ATTENTION];
     if (!(matrix > 0))
         return;
-    const double matrix_s = seconds(t->by_class_ns[TV_CLASS_GEMM] + t->by_class_ns[TV_CLASS_CONV] +
-                                    t->by_class_ns[TV_CLASS_ATTENTION]);
     put(o, "matrix_flop", matrix);
-    put(o, "matrix_flop_per_s", ratio(matrix, matrix_s));
+    /* Products inside of compiled graphs are launched without an operation that tells shapes. */
+    if ((double)t->flop_ops[TV_CLASS_GEMM] >= 0.5 * (double)t->by_class[TV_CLASS_GEMM])
+        put(o, "gemm_flop_per_s",
+            ratio(t->flop[TV_CLASS_GEMM], seconds(t->by_class_ns[TV_CLASS_GEMM])));
     put(o, "flop_per_s", o->w->steps ? ratio(matrix / o->each, window_s(o)) : (double)NAN);
     const tv_flops *most = NULL;
     for (size_t i = 0; i < t->n_dtypes; i++)

@@ -128,8 +128,8 @@ struct tv_timeline {
     int64_t loader_ns;
     uint64_t loader_single, loader_multi, loader_any;
     int64_t save_ns;
-    uint64_t calls, launches, waits, items;
-    int64_t call_ns, wait_ns, item_ns, launch_ns;
+    uint64_t calls, launches, waits, items, mallocs;
+    int64_t call_ns, wait_ns, item_ns, launch_ns, malloc_ns;
     tv_str longest_call;
     int64_t longest_call_ns;
     bool host_seen;
@@ -148,6 +148,7 @@ struct tv_timeline {
 
     tv_memory_line memory[TV_MOST_DEVICES];
     double flop[TV_CLASSES];
+    uint64_t flop_ops[TV_CLASSES];
     tv_flops dtypes[TV_DTYPES];
     size_t n_dtypes;
 };

@@ -377,6 +377,12 @@ static void put_shape(facts_of *f)
     (void)tv_note_num(f->a, f->facts, "indented", (double)f->t->indent);
 }
 
+/* AMD's tool tells what carries a pair, not how far it goes. */
+static bool is_rocm(tv_str word)
+{
+    return tv_str_is(word, "XGMI") || tv_str_is(word, "PCIE");
+}
+
 /* -p2p: what the driver allows between two cards. */
 static bool is_p2p_table(const facts_of *f)
 {
@@ -384,7 +390,7 @@ static bool is_p2p_table(const facts_of *f)
         for (size_t k = 0; k < f->t->rows[i].n; k++) {
             const tv_str s = f->t->rows[i].cells[k];
             if (!tv_str_is(s, "X"))
-                return rank_of(s) == 99;
+                return rank_of(s) == 99 && !is_rocm(s);
         }
     return f->t->p2p_of.n > 0;
 }

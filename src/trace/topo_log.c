@@ -111,8 +111,14 @@ static void put_affinity(tv_topo *t, tv_topo_row *row, const tv_str *words, size
     size_t i = 0;
     const bool listed = n && (tv_holds(words[0], "-") || tv_holds(words[0], ",") ||
                               tv_str_starts(words[0], TV_S("0x")));
-    if (n && (t->has_cpu || !titles) && (listed || n >= titles))
+    /* with the last column there and one word too few the list of processors is what is missing */
+    const bool lacks_cpu =
+        t->has_gpu_numa && n && n + 1 == titles && tv_str_is(words[n - 1], "N/A");
+    if (n && (t->has_cpu || !titles) && !lacks_cpu && (listed || n >= titles))
         row->cpu = words[i++];
+    /* "PH0-115": a cell that a narrow terminal wrote over */
+    while (row->cpu.n && listed && row->cpu.p[0] >= 'A' && row->cpu.p[0] <= 'Z')
+        row->cpu = tv_str_drop(row->cpu, 1);
     /* "0-15, 32-47": a list that was written with blanks */
     while (i < n && i && row->cpu.n && row->cpu.p[row->cpu.n - 1] == ',') {
         row->cpu = tv_str_span(row->cpu.p, words[i].p + words[i].n);

@@ -119,6 +119,7 @@ static void put_group(watch *w, tv_note *event, tv_str s, size_t i)
         pg = tv_number_past(s, "[PG ");
     both_num(w, event, "pg", pg, i);
     tv_str rest;
+    once_num(w, "pg_guid", tv_number_past(s, "PG GUID "), i);
     if (tv_past(s, "PG GUID ", &rest))
         once_str(w, "pg_name", tv_enclosed(rest, "(", ")"), i);
     const tv_str format = format_of(s);
@@ -186,8 +187,7 @@ static bool read_timeout(watch *w, tv_str s, size_t i)
     both_num(w, event, "timeout_s", limit, i);
     tv_double_read ran = tv_number_past(work, "ran for ");
     ran.v /= 1000;
-    if (ran.ok)
-        (void)tv_note_num(w->r->a, event, "ran_s", ran.v);
+    both_num(w, event, "ran_s", ran, i);
     put_group(w, event, s, i);
     if (!tv_noted(w->facts, "format"))
         (void)tv_note_str(w->r->a, w->facts, "format_of_work",
@@ -280,6 +280,15 @@ static void put_store(watch *w, const char *state, tv_str s, size_t i)
 
 static bool read_store(watch *w, tv_str s, size_t i)
 {
+    if (tv_holds(s, "RendezvousConnectionError") || tv_holds(s, "RendezvousTimeoutError")) {
+        put_store(w, tv_holds(s, "Timeout") ? "connect-timeout" : "connect-failed", s, i);
+        return true;
+    }
+    if (tv_holds(s, "Using the loopback address") && tv_holds(s, "resolve hostname")) {
+        begin(w, i);
+        once_str(w, "gloo_interface", TV_S("loopback"), i);
+        return true;
+    }
     if (tv_holds(s, "server socket has failed to ") || tv_holds(s, "Address already in use")) {
         if (!tv_holds(s, "in use") && !tv_holds(s, "errno"))
             return false;
@@ -332,6 +341,41 @@ static bool read_gloo(watch *w, tv_str s, size_t i)
     return true;
 }
 
+/* ---- the launcher ---- */
+
+/* torchrun's last words: below "Root Cause (first observed failure):" one value a line */
+static bool read_first_failure(watch *w, size_t i)
+{
+    const tv_sheet *sheet = w->r->sheet;
+    if (!tv_holds(sheet->v[i].s, "Root Cause (first observed failure)"))
+        return false;
+    begin(w, i);
+    if (tv_noted(w->facts, "first_failure"))
+        return true;
+    tv_arena *a = w->r->a;
+    tv_note *first = tv_note_map(a, w->facts, "first_failure");
+    (void)tv_at(w->r, first, i);
+    for (size_t k = i + 1; k < sheet->n && k < i + 10; k++) {
+        const tv_str s = tv_str_trim(tv_bare(sheet->v[k].s));
+        const tv_cut cut = tv_str_cut(s, ':');
+        const tv_str key = tv_str_trim(cut.head), value = tv_str_trim(cut.tail);
+        tv_str number = value;
+        const tv_double_read v = tv_take_number(&number);
+        if (tv_str_is(key, "host"))
+            (void)tv_note_str(a, first, "host", value);
+        else if (tv_str_is(key, "rank") && v.ok)
+            (void)tv_note_num(a, first, "rank", v.v);
+        else if (tv_str_is(key, "exitcode") && v.ok) {
+            (void)tv_at(w->r, tv_note_num(a, first, "exitcode", v.v), k);
+            const tv_double_read pid = tv_number_past(value, "pid: ");
+            if (pid.ok)
+                (void)tv_note_num(a, first, "pid", pid.v);
+        } else if (tv_str_is(key, "traceback") && tv_holds(value, "Signal "))
+            (void)tv_note_str(a, first, "signal", tv_enclosed(value, "(", ")"));
+    }
+    return true;
+}
+
 /* ---- what the job was doing ---- */
 
 /* Long phases that one rank does alone; the last one that was logged before the time-out. */
@@ -359,16 +403,32 @@ static tv_str phase_of(tv_str s)
     return (tv_str){0};
 }
 
+/* A terminal may have broken the line: what belongs together is joined again. */
+static tv_str whole_of(tv_reading *r, size_t i)
+{
+    tv_str s = r->sheet->v[i].s, work;
+    for (size_t k = i + 1; k < r->sheet->n && k < i + 4 && s.n < 4096; k++) {
+        const bool open = tv_past(s, "collective operation timeout: ", &work)
+                              ? !tv_holds(work, "before timing out")
+                              : tv_past(s, "last enqueued ", &work) && !tv_holds(work, "completed");
+        const tv_str next = r->sheet->v[k].s;
+        if (!open || !next.n || tv_holds(next, "[Rank ") || tv_holds(next, "[E"))
+            break;
+        s = tv_str_join(r->a, s, next);
+    }
+    return s;
+}
+
 static void read(tv_reading *r)
 {
     watch w = {.r = r};
     tv_str phase = {0};
     size_t phase_at = 0;
     for (size_t i = 0; i < r->sheet->n; i++) {
-        const tv_str s = r->sheet->v[i].s;
+        const tv_str s = whole_of(r, i);
         const bool before = !w.facts;
         if (read_timeout(&w, s, i) || read_progress(&w, s, i) || read_stuck(&w, s, i) ||
-            read_store(&w, s, i) || read_gloo(&w, s, i)) {
+            read_store(&w, s, i) || read_gloo(&w, s, i) || read_first_failure(&w, i)) {
             /* the last thing that was logged: nothing of a step came after it */
             if (before && w.facts && phase.n && i - phase_at < 12) {
                 tv_note *note = tv_note_str(r->a, w.facts, "phase", phase);
@@ -395,6 +455,10 @@ static const char *const needles[] = {"aught collective operation timeout: ",
                                       "client socket has ",
                                       "waiting for clients. ",
                                       "Address already in use",
+                                      "Root Cause (first observed failure)",
+                                      "RendezvousConnectionError",
+                                      "RendezvousTimeoutError",
+                                      "Using the loopback address",
                                       "gloo",
                                       "Gloo",
                                       NULL};
