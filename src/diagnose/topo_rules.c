@@ -208,9 +208,57 @@ static bool judge_measured(tv_inquiry *q, const tv_rule *rule)
     return true;
 }
 
+enum { MOST_CPUS = 2048 };
+
+/* "0-15,32-47": false where it is none. */
+static bool take_cpus(tv_str list, bool *set)
+{
+    bool some = false;
+    for (tv_cut cut = tv_str_cut(list, ','); cut.head.n; cut = tv_str_cut(cut.tail, ',')) {
+        const tv_cut ends = tv_str_cut(tv_str_trim(cut.head), '-');
+        const tv_u64_read low = tv_str_u64(ends.head);
+        const tv_u64_read high = ends.found ? tv_str_u64(ends.tail) : low;
+        if (!low.ok || !high.ok || high.v >= MOST_CPUS)
+            return false;
+        for (uint64_t i = low.v; i <= high.v; i++)
+            set[i] = some = true;
+    }
+    return some;
+}
+
+/* A process that may run on no CPU of any card. */
+static bool judge_confined(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_sighting *topo = tv_topo_seen(q->scene, NULL);
+    const size_t n = topo ? tv_topo_gpus(topo) : 0;
+    bool *near = tv_new(q->a, bool, MOST_CPUS);
+    bool known = n > 0;
+    for (size_t x = 0; x < n; x++)
+        known &= take_cpus(affinity_of(topo, x), near);
+    for (const tv_sighting *s = known ? tv_scene_first(q->scene, "affinity") : NULL; s;
+         s = tv_scene_next(s, "affinity")) {
+        bool *own = tv_new(q->a, bool, MOST_CPUS);
+        bool meets = !take_cpus(tv_noted_str(&s->facts, "cpus"), own);
+        for (size_t i = 0; i < MOST_CPUS; i++)
+            meets |= own[i] && near[i];
+        if (meets)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "cpus"));
+        tv_found_also(q, f, topo, tv_noted(&topo->facts, "cpu_affinity.0"));
+        f->cause =
+            N_("The process may run on CPUs {bound_cpus} only, the cards hang on {cpus}: every "
+               "copy between host and card crosses the link between the sockets.");
+        tv_found_str(q, f, "bound_cpus", tv_noted_str(&s->facts, "cpus"));
+        tv_found_str(q, f, "cpus", affinity_of(topo, 0));
+        tv_found_num(q, f, "node", TV_ARG_NUMBER, node_of(topo, 0));
+        return true;
+    }
+    return false;
+}
+
 static void judge_binding(tv_inquiry *q, const tv_rule *rule)
 {
-    if (judge_measured(q, rule))
+    if (judge_measured(q, rule) || judge_confined(q, rule))
         return;
     for (const tv_sighting *s = tv_topo_seen(q->scene, NULL); s; s = tv_topo_seen(q->scene, s)) {
         const size_t n = tv_topo_gpus(s);
@@ -483,7 +531,8 @@ static const tv_rule rules[] = {
                     "across the link between them."),
         .decided =
             N_("Copies between host and card are at least 1.5 times slower when bound to one "
-               "node than to another; or, as advice only, two cards sit on two sockets."),
+               "node than to another; or the process may run on no CPU that topo -m lists "
+               "for any card; or, as advice only, two cards sit on two sockets."),
         .unless = N_("A link that is slow from every node is the link itself (H05)."),
         .source = "https://github.com/mpicbg-scicomp/gearshifft/issues/82",
         .steps = {{.command = "numactl --cpunodebind={node} --membind={node} python train.py",

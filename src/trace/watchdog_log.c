@@ -198,6 +198,32 @@ static bool read_timeout(watch *w, tv_str s, size_t i)
     return true;
 }
 
+/* Paddle: "group_key:..,group_ranks:[0,1],global_rank:1,local_rank:1,comm_count:51,op:ALLREDUCE,
+ * started:1,completed:0,numel:1024,nranks:2" */
+static bool read_paddle(watch *w, tv_str s, size_t i)
+{
+    if (!tv_holds(s, "group_key:") || !tv_holds(s, ",comm_count:"))
+        return false;
+    begin(w, i);
+    const tv_double_read rank = tv_number_past(s, "global_rank:");
+    const tv_double_read seq = tv_number_past(s, ",comm_count:");
+    if (tv_number_past(s, ",completed:").v > 0.5)
+        return true;
+    tv_note *event = event_of(w, rank, seq, i);
+    both_num(w, event, "seq", seq, i);
+    const tv_str op = tv_enclosed(s, ",op:", ",");
+    if (op.n && !tv_noted(event, "optype"))
+        (void)tv_note_str(w->r->a, event, "optype", op);
+    once_str(w, "optype", op, i);
+    once_str(w, "pg_name", tv_enclosed(s, "group_key:", ","), i);
+    once_str(w, "format", TV_S("paddle (group_key)"), i);
+    both_num(w, event, "numel", tv_number_past(s, ",numel:"), i);
+    once_num(w, "world_size_inferred", tv_number_past(s, ",nranks:"), i);
+    if (rank.ok)
+        add_rank(w, "ranks_waiting", rank.v);
+    return true;
+}
+
 static tv_double_read behind(tv_str s, const char *const *needles)
 {
     for (; *needles; needles++) {
@@ -427,8 +453,9 @@ static void read(tv_reading *r)
     for (size_t i = 0; i < r->sheet->n; i++) {
         const tv_str s = whole_of(r, i);
         const bool before = !w.facts;
-        if (read_timeout(&w, s, i) || read_progress(&w, s, i) || read_stuck(&w, s, i) ||
-            read_store(&w, s, i) || read_gloo(&w, s, i) || read_first_failure(&w, i)) {
+        if (read_timeout(&w, s, i) || read_progress(&w, s, i) || read_paddle(&w, s, i) ||
+            read_stuck(&w, s, i) || read_store(&w, s, i) || read_gloo(&w, s, i) ||
+            read_first_failure(&w, i)) {
             /* the last thing that was logged: nothing of a step came after it */
             if (before && w.facts && phase.n && i - phase_at < 12) {
                 tv_note *note = tv_note_str(r->a, w.facts, "phase", phase);
@@ -451,6 +478,7 @@ static const char *const needles[] = {"aught collective operation timeout: ",
                                       "last enqueued work: ",
                                       "last completed NCCL work: ",
                                       "watchdog got stuck for ",
+                                      ",comm_count:",
                                       "server socket has failed to ",
                                       "client socket has ",
                                       "waiting for clients. ",

@@ -446,6 +446,16 @@ static const case_row watches[] = {
      "for 600001 milliseconds before timing out.\n",
      "watchdog",
      {{"ranks_waiting", "[9]"}}},
+    {"Paddle",
+     "W0112 comm_task_manager.cc:274] Find timeout task: group_key:_default_pg0,group_ranks:[0, 1],"
+     "global_rank:1,local_rank:1,comm_count:51,op:ALLREDUCE,started:1,completed:0,numel:1024,"
+     "nranks:2\n",
+     "watchdog",
+     {{"seq", "51"},
+      {"optype", "\"ALLREDUCE\""},
+      {"numel", "1024"},
+      {"ranks_waiting", "[1]"},
+      {"world_size_inferred", "2"}}},
     {"the heartbeat",
      "[rank7]:[E626 05:14:36.3 x.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank 7] "
      "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress\n",
