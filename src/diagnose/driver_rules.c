@@ -130,7 +130,7 @@ static void add_versions(tv_inquiry *q, tv_finding *f, const driver_view *v)
 
 static const char *const by_upgrade = N_(
     "The driver's libraries were replaced while the old module stayed loaded: {package} went to "
-    "{library} at {time}{how}, the loaded module is {loaded}. Programs that run already keep the "
+    "{library} at {time} ({by}), the loaded module is {loaded}. Programs that run already keep the "
     "old libraries and go on; whatever starts now fails.");
 static const char *const both_known =
     N_("The loaded kernel module is {loaded}, the libraries are {library}. Programs that were "
@@ -150,14 +150,8 @@ static void judge_mismatch(tv_inquiry *q, const tv_rule *rule)
     const bool both = v.loaded.n && v.library.n;
     if (both && v.package.n && v.time.n) {
         f->cause = by_upgrade;
-        tv_found_str(q, f, "how", TV_S(" "));
-        if (v.by.n) {
-            tv_buf b = tv_buf_in(q->a);
-            tv_puts(&b, " (");
-            tv_put(&b, v.by);
-            tv_putc(&b, ')');
-            tv_found_str(q, f, "how", tv_buf_str(&b));
-        }
+        if (!v.by.n)
+            tv_found_word(q, f, "by", N_("the package manager"));
     } else if (both) {
         f->cause = both_known;
     } else {

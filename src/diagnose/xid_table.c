@@ -13,8 +13,7 @@
 #define DO_POWER N_("Check the auxiliary power cables and that the card sits firmly.")
 #define DO_VERS N_("Bring host, guest and firmware to versions that belong together.")
 #define DO_REMAP                                                                                   \
-    N_("Look at pending and failed row remaps (nvidia-smi -q -d ROW_REMAPPER); reset the GPU "     \
-       "when it is idle.")
+    N_("Look at the row remaps (nvidia-smi -q -d ROW_REMAPPER); reset the GPU when idle.")
 #define DO_LINK                                                                                    \
     N_("Find the link's other end and look at both; count its errors with nvidia-smi nvlink -e.")
 #define DO_UVM N_("Check the application's use of managed memory.")
@@ -233,9 +232,9 @@ const tv_xid_row tv_xid_rows[] = {
     {170, 170, "NVLINK_SECURE_OTHER", N_("an interrupt of a link in confidential-computing mode"),
      DO_VM, THEN_SUPPORT, TV_XID_NVLINK, NULL},
     {171, 171, "UNCORRECTABLE_DRAM_ERROR", N_("the uncorrectable error of Xid 48 lies in DRAM"),
-     DO_REMAP, THEN_RMA, TV_XID_HARDWARE, NULL},
+     DO_REMAP, THEN_RMA, TV_XID_HARDWARE, "H15"},
     {172, 172, "UNCORRECTABLE_SRAM_ERROR", N_("the uncorrectable error of Xid 48 lies in SRAM"),
-     DO_RESET, THEN_RMA, TV_XID_HARDWARE, NULL},
+     DO_RESET, THEN_RMA, TV_XID_HARDWARE, "H15"},
     {173, 173, "C2C_FATAL_LINK_FAILURE", N_("the link between CPU and GPU failed"), DO_REBOOT,
      THEN_SUPPORT, TV_XID_NVLINK, NULL},
     {175, 175, "MEMORY_SUBSYSTEM_ERROR", N_("the memory system reported an error"), DO_RESET,
