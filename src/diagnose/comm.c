@@ -82,6 +82,23 @@ tv_reach tv_topo_nic_reach(const tv_sighting *topo, size_t gpu)
     return tv_reach_of(tv_noted_str(tv_noted(&topo->facts, "near_nic_link"), key));
 }
 
+void tv_found_str_or(tv_inquiry *q, tv_finding *f, const char *name, tv_str s, const char *msgid)
+{
+    if (s.n)
+        tv_found_str(q, f, name, s);
+    else
+        tv_found_word(q, f, name, msgid);
+}
+
+void tv_found_num_or(tv_inquiry *q, tv_finding *f, const char *name, tv_arg_kind kind, double v,
+                     const char *msgid)
+{
+    if (isnan(v))
+        tv_found_word(q, f, name, msgid);
+    else
+        tv_found_num(q, f, name, kind, v);
+}
+
 bool tv_nccl_is_local(const tv_sighting *nccl)
 {
     const tv_note *paths = tv_noted(&nccl->facts, "transports");

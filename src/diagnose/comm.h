@@ -29,6 +29,11 @@ size_t tv_topo_nvlinks(const tv_sighting *topo, size_t x, size_t y);
 /* How far the nearest adapter of a card is. */
 tv_reach tv_topo_nic_reach(const tv_sighting *topo, size_t gpu);
 
+/* A value that a sentence needs: where the text is empty, or the number not known, the words. */
+void tv_found_str_or(tv_inquiry *q, tv_finding *f, const char *name, tv_str s, const char *msgid);
+void tv_found_num_or(tv_inquiry *q, tv_finding *f, const char *name, tv_arg_kind kind, double v,
+                     const char *msgid);
+
 /* True where a log of NCCL shows paths between ranks of one host alone: the network is not used. */
 bool tv_nccl_is_local(const tv_sighting *nccl);
 

@@ -147,7 +147,7 @@ static bool is_at_start(const tv_sighting *s)
 static void put_completion(tv_inquiry *q, tv_finding *f, const tv_sighting *s)
 {
     const double gid = tv_noted_num(tv_noted(&s->facts, "settings"), "NCCL_IB_GID_INDEX");
-    tv_found_str(q, f, "peer", tv_noted_str(&s->facts, "peer"));
+    tv_found_str_or(q, f, "peer", tv_noted_str(&s->facts, "peer"), N_("another rank"));
     tv_found_str(q, f, "local_gid", tv_noted_str(&s->facts, "local_gid.0"));
     tv_found_str(q, f, "remote_gid", tv_noted_str(&s->facts, "remote_gid.0"));
     tv_found_num(q, f, "vendor_err", TV_ARG_NUMBER, tv_noted_num(&s->facts, "vendor_err"));
@@ -285,10 +285,12 @@ static void judge_same_gpu(tv_inquiry *q, const tv_rule *rule)
         if (!warn)
             continue;
         tv_finding *f = tv_found(q, rule, s, warn);
+        if (!tv_noted(&s->facts, "same_gpu_other_rank"))
+            f->cause = N_("Several ranks chose the same card. Each rank needs one of its own.");
         tv_found_num(q, f, "rank", TV_ARG_NUMBER, tv_noted_num(&s->facts, "same_gpu_rank"));
         tv_found_num(q, f, "other_rank", TV_ARG_NUMBER,
                      tv_noted_num(&s->facts, "same_gpu_other_rank"));
-        tv_found_str(q, f, "bus", tv_noted_str(&s->facts, "same_gpu_bus"));
+        tv_found_str_or(q, f, "bus", tv_noted_str(&s->facts, "same_gpu_bus"), N_("the same one"));
     }
 }
 

@@ -167,9 +167,9 @@ static tv_str missing_text(tv_inquiry *q, const waiters *w)
 
 static void put_waiters(tv_inquiry *q, tv_finding *f, const waiters *w)
 {
-    tv_found_num(q, f, "seq", TV_ARG_NUMBER, w->v[0].seq);
-    tv_found_str(q, f, "optype", w->v[0].op);
-    tv_found_str(q, f, "ranks_waiting", waiting_text(q, w));
+    tv_found_num_or(q, f, "seq", TV_ARG_NUMBER, w->v[0].seq, N_("not told"));
+    tv_found_str_or(q, f, "optype", w->v[0].op, N_("collective"));
+    tv_found_str_or(q, f, "ranks_waiting", waiting_text(q, w), N_("not told"));
     tv_found_num(q, f, "world_size", TV_ARG_NUMBER, w->world);
     tv_found_num(q, f, "timeout_s", TV_ARG_SECONDS, tv_noted_num(w->v[0].event, "timeout_s"));
     for (size_t i = 1; i < w->n && i < 4; i++)
@@ -292,11 +292,11 @@ static void judge_order(tv_inquiry *q, const tv_rule *rule)
     else if (is_several_groups(&w))
         f->sure = TV_LOW;
     tv_found_num(q, f, "rank", TV_ARG_NUMBER, behind->rank);
-    tv_found_num(q, f, "seq", TV_ARG_NUMBER, behind->seq);
-    tv_found_str(q, f, "optype", behind->op);
+    tv_found_num_or(q, f, "seq", TV_ARG_NUMBER, behind->seq, N_("not told"));
+    tv_found_str_or(q, f, "optype", behind->op, N_("collective"));
     tv_found_num(q, f, "other_rank", TV_ARG_NUMBER, ahead->rank);
-    tv_found_num(q, f, "other_seq", TV_ARG_NUMBER, ahead->seq);
-    tv_found_str(q, f, "other_optype", ahead->op);
+    tv_found_num_or(q, f, "other_seq", TV_ARG_NUMBER, ahead->seq, N_("not told"));
+    tv_found_str_or(q, f, "other_optype", ahead->op, N_("collective"));
     if (is_other_size(behind, ahead) && fabs(behind->seq - ahead->seq) < 0.5) {
         f->cause = N_("Rank {rank} and rank {other_rank} are both in number {seq} ({optype}), but "
                       "bring {numel} and {other_numel} elements: their models or batches differ.");
@@ -342,7 +342,8 @@ static void judge_phase(tv_inquiry *q, const tv_rule *rule)
         tv_finding *f = tv_found(q, rule, s, phase);
         tv_found_also(q, f, s, tv_noted(&s->facts, "events.0"));
         tv_found_str(q, f, "phase", phase->s);
-        tv_found_num(q, f, "timeout_s", TV_ARG_SECONDS, tv_noted_num(&s->facts, "timeout_s"));
+        tv_found_num_or(q, f, "timeout_s", TV_ARG_SECONDS, tv_noted_num(&s->facts, "timeout_s"),
+                        N_("long"));
         return;
     }
 }
@@ -368,7 +369,8 @@ static void judge_stuck(tv_inquiry *q, const tv_rule *rule)
             continue;
         tv_finding *f = tv_found(q, rule, s, stuck);
         tv_found_num(q, f, "stuck_s", TV_ARG_SECONDS, stuck->number);
-        tv_found_str(q, f, "ranks", tv_numbers(q->a, tv_noted(&s->facts, "ranks_stuck")));
+        tv_found_str_or(q, f, "ranks", tv_numbers(q->a, tv_noted(&s->facts, "ranks_stuck")),
+                        N_("not told"));
         if (tv_noted_n(&s->facts, "events"))
             f->severity = TV_WARNING; /* the time-out of a collective says more */
         return;
@@ -401,7 +403,7 @@ static void judge_first(tv_inquiry *q, const tv_rule *rule)
         if (!first || isnan(code))
             continue;
         tv_finding *f = tv_found(q, rule, s, tv_noted(first, "exitcode"));
-        tv_found_num(q, f, "rank", TV_ARG_NUMBER, tv_noted_num(first, "rank"));
+        tv_found_num_or(q, f, "rank", TV_ARG_NUMBER, tv_noted_num(first, "rank"), N_("not told"));
         tv_found_num(q, f, "exitcode", TV_ARG_NUMBER, code);
         tv_found_str(q, f, "host", tv_noted_str(first, "host"));
         const char *cause = cause_of_exit(code);
@@ -422,7 +424,8 @@ static void judge_port(tv_inquiry *q, const tv_rule *rule)
         if (!tv_noted_is(&s->facts, "store", "port-taken"))
             continue;
         tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "store"));
-        tv_found_str(q, f, "address", tv_noted_str(&s->facts, "store_address"));
+        tv_found_str_or(q, f, "address", tv_noted_str(&s->facts, "store_address"),
+                        N_("its address"));
         return;
     }
 }
@@ -444,7 +447,8 @@ static void judge_meeting(tv_inquiry *q, const tv_rule *rule)
             continue;
         const tv_note *at = tv_noted(&s->facts, "store");
         tv_finding *f = tv_found(q, rule, s, at ? at : tv_noted(&s->facts, "gloo"));
-        tv_found_str(q, f, "address", tv_noted_str(&s->facts, "store_address"));
+        tv_found_str_or(q, f, "address", tv_noted_str(&s->facts, "store_address"),
+                        N_("the meeting point"));
         tv_found_num(q, f, "joined", TV_ARG_NUMBER, tv_noted_num(&s->facts, "clients_joined"));
         tv_found_num(q, f, "world_size", TV_ARG_NUMBER, tv_noted_num(&s->facts, "world_size"));
         if (tv_noted_is(&s->facts, "store", "clients-missing"))
