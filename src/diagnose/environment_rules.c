@@ -2,6 +2,7 @@
  * what is the command's business (kind "compat"); here it is judged. */
 #include "environment_judges.h"
 
+#include <math.h>
 #include <string.h>
 
 const tv_sighting *tv_compat_of(const tv_scene *scene, const tv_sighting *s)
@@ -118,9 +119,20 @@ static bool works(const tv_sighting *env)
     return tv_noted_bool(&env->facts, "cuda_available", false);
 }
 
-static bool is_too_old(const tv_sighting *compat)
+/* Paddle prints what the driver offers beside what it was built with; from CUDA 11 on the major
+ * release decides. */
+static bool says_less(const tv_sighting *s)
 {
-    return compat && !tv_noted_bool(&compat->facts, "driver_suffices", true);
+    const tv_double_read most = tv_str_double(tv_noted_str(&s->facts, "driver_max_cuda"));
+    const tv_double_read build = tv_str_double(tv_noted_str(&s->facts, "cuda_build"));
+    if (!most.ok || !build.ok)
+        return false;
+    return most.v < 11 ? most.v < build.v : floor(most.v) < floor(build.v);
+}
+
+static bool is_too_old(const tv_sighting *compat, const tv_sighting *s)
+{
+    return (compat && !tv_noted_bool(&compat->facts, "driver_suffices", true)) || says_less(s);
 }
 
 static void judge_driver_error(tv_inquiry *q, const tv_rule *rule, const tv_sighting *s)
@@ -148,13 +160,19 @@ static void judge_driver_error(tv_inquiry *q, const tv_rule *rule, const tv_sigh
 static void judge_driver_of(tv_inquiry *q, const tv_rule *rule, const tv_sighting *s)
 {
     const tv_sighting *compat = tv_compat_of(q->scene, s);
-    if (!is_too_old(compat) || works(s))
+    if (!is_too_old(compat, s) || works(s))
         return;
     tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "driver"));
     tv_found_also(q, f, s, tv_noted(&s->facts, "cuda_build"));
     tv_found_also(q, f, s, tv_noted(&s->facts, "cuda_available"));
     put_env(q, f, s);
     put_drivers(q, f, compat);
+    if (says_less(s))
+        f->cause = N_("The framework was built for CUDA {build_cuda}, and the driver offers "
+                      "{driver_max_cuda}. Kernels that the driver would have to compile fail, or "
+                      "there is no usable GPU at all.");
+    tv_found_str(q, f, "build_cuda", tv_noted_str(&s->facts, "cuda_build"));
+    tv_found_str(q, f, "driver_max_cuda", tv_noted_str(&s->facts, "driver_max_cuda"));
     f->weight = 1;
 }
 
@@ -242,6 +260,40 @@ static void judge_wheel(tv_inquiry *q, const tv_rule *rule, const tv_sighting *e
     tv_found_str(q, f, "build_cuda", tv_noted_str(&compat->facts, "build"));
 }
 
+/* "sm_90a", "compute_90" -> 9.0 */
+static double capability_of(tv_str arch)
+{
+    tv_str digits = tv_str_drop(arch, tv_str_starts(arch, TV_S("compute_")) ? 8 : 3);
+    while (digits.n && (digits.p[digits.n - 1] < '0' || digits.p[digits.n - 1] > '9'))
+        digits = tv_str_take(digits, digits.n - 1);
+    const tv_double_read v = tv_str_double(digits);
+    return v.ok ? v.v / 10 : (double)NAN;
+}
+
+/* What the build says of itself against the card that it is asked about. */
+static void judge_arch_list(tv_inquiry *q, const tv_rule *rule, const tv_sighting *env)
+{
+    const tv_note *list = tv_noted(&env->facts, "wheel_arches");
+    const tv_sighting *compat = tv_compat_of(q->scene, env);
+    const tv_note *card = compat ? tv_noted(&compat->facts, "cards.0") : NULL;
+    const tv_double_read own = tv_str_double(tv_noted_str(card, "capability"));
+    if (!list || list->type != TV_NOTE_LIST || !list->n || !own.ok)
+        return;
+    for (const tv_note *arch = list->first; arch; arch = arch->next) {
+        const double cc = capability_of(arch->s);
+        const bool ptx = tv_str_starts(arch->s, TV_S("compute_"));
+        if (cc <= own.v + 0.01 && (ptx || floor(cc + 0.01) >= floor(own.v)))
+            return;
+    }
+    tv_finding *f = tv_found(q, rule, env, list);
+    f->cause = N_("The card has compute capability {capability}; the build holds code for "
+                  "{wheel_arches} only. The first kernel fails.");
+    put_card(q, f, card);
+    put_arches(q, f, list);
+    put_wheel(q, f, compat);
+    f->weight = 1;
+}
+
 static void judge_s09(tv_inquiry *q, const tv_rule *rule)
 {
     const tv_sighting *s = tv_error_named(q->scene, NULL, "arch-missing");
@@ -252,8 +304,11 @@ static void judge_s09(tv_inquiry *q, const tv_rule *rule)
     for (; s && !tv_has_found(q, "S09"); s = tv_error_named(q->scene, s, "no-kernel-image"))
         judge_kernel_error(q, rule, s);
     for (s = tv_scene_first(q->scene, "collect_env"); s && !tv_has_found(q, "S09");
-         s = tv_scene_next(s, "collect_env"))
-        judge_wheel(q, rule, s);
+         s = tv_scene_next(s, "collect_env")) {
+        judge_arch_list(q, rule, s);
+        if (!tv_has_found(q, "S09"))
+            judge_wheel(q, rule, s);
+    }
 }
 
 /* ---- S10: another interpreter than the one that was meant ---- */
@@ -372,6 +427,11 @@ static void judge_s21(tv_inquiry *q, const tv_rule *rule)
             tv_found_str(q, f, "library", tv_noted_str(&s->facts, "library"));
             tv_found_str(q, f, "built_with", tv_noted_str(&s->facts, "cudnn_built"));
             tv_found_str(q, f, "found", tv_noted_str(&s->facts, "cudnn_found"));
+            if (tv_noted_bool(&s->facts, "tolerated", false)) {
+                f->severity = TV_INFO;
+                f->cause = N_("Paddle was built with {built_with} and finds {found}. It warns and "
+                              "goes on; within one major release this works as a rule.");
+            }
         }
     if (tv_has_found(q, "S21"))
         return;
@@ -462,7 +522,7 @@ static const tv_rule rules[] = {
         .unless =
             N_("An extension that was compiled by hand fails with the same words although the "
                "framework itself is right: then set TORCH_CUDA_ARCH_LIST and build it again."),
-        .source = "https://github.com/pytorch/pytorch/blob/main/RELEASE.md",
+        .source = "https://github.com/pytorch/pytorch/issues/167244",
         .steps = {{.command = "pip install --force-reinstall torch --index-url " PYTORCH_INDEX
                               "{wheel_tag}",
                    .undo = "pip install --force-reinstall torch=={torch}",
@@ -514,8 +574,7 @@ static const tv_rule rules[] = {
                       "whose command does not ask for one."),
         .unless = N_("If nvidia-smi fails on the host as well, the host's driver comes first (S01 "
                      "to S06)."),
-        .source = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/"
-                  "install-guide.html",
+        .source = "https://github.com/NVIDIA/nvidia-docker/issues/1034",
         .steps = {{.command = "sudo apt-get install -y nvidia-container-toolkit",
                    .undo = "sudo apt-get remove -y nvidia-container-toolkit",
                    .why = N_("On the host, from NVIDIA's package repository.")},
@@ -544,7 +603,7 @@ static const tv_rule rules[] = {
                "library of CUDA, cuBLAS, nvJitLink or NCCL."),
         .unless = N_("Packages of two CUDA releases side by side (nvidia-*-cu11 and nvidia-*-cu12) "
                      "give the same errors without LD_LIBRARY_PATH."),
-        .source = "https://github.com/pytorch/pytorch/issues/104591",
+        .source = "https://github.com/pytorch/pytorch/issues/111469",
         .steps = {{.command = "env -u LD_LIBRARY_PATH python -c \"import torch; "
                               "print(torch.backends.cudnn.version())\"",
                    .why = N_("If this works, the path is the cause: take it out of the shell's "

@@ -440,7 +440,7 @@ static const tv_rule rules[] = {
                "kernel has already failed (an index out of range)."),
         .decided = N_("CUDNN_STATUS_NOT_INITIALIZED or CUBLAS_STATUS_NOT_INITIALIZED."),
         .unless = N_("A device-side assertion before it is the real error."),
-        .source = "https://github.com/pytorch/pytorch/issues/16831",
+        .source = "https://github.com/flexflow/flexflow-train/issues/51",
         .steps = {{.command = "nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv",
                    .why = N_("Less than 1 GiB free: free memory first.")},
                   {.command = "CUDA_LAUNCH_BLOCKING=1 python train.py",

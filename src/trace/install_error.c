@@ -93,6 +93,15 @@ static void more_capability(tv_reading *r, tv_note *facts, size_t i, tv_str s)
         }
 }
 
+/* "(7.0) - (12.0)" behind "Minimum and Maximum cuda capability": later cards run on PTX, earlier
+ * ones do not run. */
+static bool is_below(tv_str s, double capability)
+{
+    const tv_double_read least = tv_number_past(s, "(");
+    return least.ok && least.v >= 3 && least.v < 20 && tv_holds(s, ") - (") && capability > 0 &&
+           capability < least.v;
+}
+
 /* "Found GPU0 Tesla K40c which is of cuda capability 3.5." -> gpu, "sm_35" */
 static void more_old_card(tv_reading *r, tv_note *facts, size_t i, tv_str s)
 {
@@ -109,7 +118,8 @@ static void more_old_card(tv_reading *r, tv_note *facts, size_t i, tv_str s)
     put_word(r, facts, "capability", tv_buf_str(&b), i);
     bool dropped = false;
     for (size_t k = i; k < i + 5 && k < r->sheet->n; k++)
-        dropped |= tv_holds(r->sheet->v[k].s, "no longer supports this GPU");
+        dropped |= tv_holds(r->sheet->v[k].s, "no longer supports this GPU") ||
+                   is_below(r->sheet->v[k].s, tv_str_double(tv_env_version(rest)).v);
     (void)tv_note_bool(r->a, facts, "dropped", dropped);
 }
 
@@ -159,6 +169,11 @@ static void more_cudnn(tv_reading *r, tv_note *facts, size_t i, tv_str s)
         put_word(r, facts, "cudnn_found", tv_env_version(rest), i);
     if (tv_past(s, "compiled with: ", &rest))
         put_word(r, facts, "cudnn_built", tv_env_version(rest), i);
+    if (tv_past(s, "is compiled with CUDNN ", &rest) || tv_past(s, "is compiled with CUDA ", &rest))
+        put_word(r, facts, "cudnn_built", tv_env_version(tv_str_cut(rest, ',').head), i);
+    (void)tv_note_bool(r->a, facts, "tolerated", tv_holds(s, "may cause"));
+    if (tv_past(s, "in your machine is ", &rest))
+        put_word(r, facts, "cudnn_found", tv_env_version(tv_str_cut(rest, ',').head), i);
 }
 
 /* "port: 29500", "(errno: 98 ... [::]:29500", "bind to 0.0.0.0:29500", "('10.0.0.1', 29500)" */
@@ -278,6 +293,8 @@ static const error_row rows[] = {
     {"libnvidia-ml.so.1: cannot open shared object file", "container-no-driver", NULL, NULL},
     {"The NVIDIA Driver was not detected", "container-no-gpu", NULL, NULL},
     {"cuDNN version incompatibility", "cudnn-mismatch", NULL, more_cudnn},
+    {"Paddle is compiled with CUDNN ", "cudnn-mismatch", NULL, more_cudnn},
+    {"Paddle is compiled with CUDA", "cudnn-mismatch", "in your machine", more_cudnn},
     {"Loaded runtime CuDNN library", "cudnn-mismatch", "compiled with", more_cudnn},
     {"CUDNN_STATUS_VERSION_MISMATCH", "cudnn-mismatch", NULL, NULL},
     {"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "cudnn-mismatch", NULL, NULL},
@@ -437,6 +454,8 @@ static const char *const needles[] = {
     "libnvidia-ml.so.1: cannot open shared object file",
     "The NVIDIA Driver was not detected",
     "cuDNN version incompatibility",
+    "Paddle is compiled with CUDNN ",
+    "Paddle is compiled with CUDA",
     "Loaded runtime CuDNN library",
     "CUDNN_STATUS_VERSION_MISMATCH",
     "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
