@@ -188,7 +188,7 @@ static void read_process(listing *l, const tv_str *values, size_t i)
     } columns[] = {
         {"pid", "pid", TV_SMI_NUMBER},
         {"process_name|name", "name", TV_SMI_WORD},
-        {"used_gpu_memory|used_memory", "used_bytes", TV_SMI_MIB},
+        {"used_gpu_memory|used_memory", "used_bytes", TV_SMI_BYTES},
         {"gpu_uuid", "uuid", TV_SMI_WORD},
         {"gpu_bus_id", "bus", TV_SMI_WORD},
         {"gpu_name", "gpu_name", TV_SMI_WORD},

@@ -144,12 +144,12 @@ static bool put_slice(tv_smi_log *log, const tv_smi_path *path, tv_str key, tv_s
         {"sram_uncorrectable", "ecc", TV_SMI_NUMBER},
     };
     static const plain_field usage[] = {
-        {"total", "total_bytes", TV_SMI_MIB},
-        {"used", "used_bytes", TV_SMI_MIB},
+        {"total", "total_bytes", TV_SMI_BYTES},
+        {"used", "used_bytes", TV_SMI_BYTES},
     };
     static const plain_field bar1[] = {
-        {"total", "bar1_total_bytes", TV_SMI_MIB},
-        {"used", "bar1_used_bytes", TV_SMI_MIB},
+        {"total", "bar1_total_bytes", TV_SMI_BYTES},
+        {"used", "bar1_used_bytes", TV_SMI_BYTES},
     };
     const tv_str top = tv_smi_path_top(path);
     if (tv_str_is(top, "fb_memory_usage"))
@@ -166,7 +166,7 @@ static bool put_process(tv_smi_log *log, tv_str key, tv_str value, size_t i)
         {"compute_instance_id", "ci", TV_SMI_NUMBER},
         {"type", "type", TV_SMI_WORD},
         {"name|process_name", "name", TV_SMI_WORD},
-        {"used_gpu_memory|used_memory", "used_bytes", TV_SMI_MIB},
+        {"used_gpu_memory|used_memory", "used_bytes", TV_SMI_BYTES},
     };
     tv_arena *a = log->r->a;
     if (tv_smi_among("process_id|pid", key)) {

@@ -103,7 +103,7 @@ static void put_mask(const tv_reading *r, tv_note *in, tv_str text, size_t i)
 static double scaled(tv_smi_kind kind, tv_str text)
 {
     tv_str rest = text;
-    if (kind == TV_SMI_MIB) {
+    if (kind == TV_SMI_BYTES) {
         tv_str bytes = text;
         const tv_double_read number = tv_take_number(&rest);
         const tv_double_read v = tv_take_bytes(&bytes);

@@ -104,8 +104,27 @@ static void read_rule(tv_smi_table *t, tv_str s, size_t i)
         t->plus_below_title = s.p[0] == '+';
 }
 
+/* "real    0m8.113s": what the shell's time says of the command. */
+static void put_real_time(tv_smi_table *t, tv_str s, size_t i)
+{
+    tv_str rest;
+    if (!t->s || !tv_str_starts(s, TV_S("real")) || !tv_past(s, "real", &rest))
+        return;
+    const tv_double_read first = tv_take_number(&rest);
+    if (!first.ok)
+        return;
+    double seconds = first.v;
+    if (rest.n && *rest.p == 'm') {
+        rest = tv_str_drop(rest, 1);
+        const tv_double_read second = tv_take_number(&rest);
+        seconds = first.v * 60 + (second.ok ? second.v : 0);
+    }
+    (void)tv_at(t->r, tv_note_num(t->r->a, &t->s->facts, "took_s", seconds), i);
+}
+
 static void read_line(tv_smi_table *t, tv_str s, size_t i)
 {
+    put_real_time(t, s, i);
     tv_str cells[TV_SMI_CELLS] = {0};
     if (is_title(s)) {
         tv_smi_table_end(t);

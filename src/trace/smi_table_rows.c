@@ -142,8 +142,8 @@ static void put_usage(tv_smi_table *t, tv_note *in, const char *used, const char
     const tv_str head = parted ? tv_str_span(cell.p, rest.p - 1) : (tv_str){0};
     tv_str number = head;
     const bool known = parted && tv_take_number(&number).ok;
-    tv_smi_put(t->r, in, used, TV_SMI_MIB, known ? tv_str_cut(head, '/').head : (tv_str){0}, i);
-    tv_smi_put(t->r, in, total, TV_SMI_MIB, known ? rest : (tv_str){0}, i);
+    tv_smi_put(t->r, in, used, TV_SMI_BYTES, known ? tv_str_cut(head, '/').head : (tv_str){0}, i);
+    tv_smi_put(t->r, in, total, TV_SMI_BYTES, known ? rest : (tv_str){0}, i);
     if (!known && cell.n && !tv_holds(cell, "/"))
         (void)tv_at(t->r, tv_note_str(t->r->a, in, "memory", cell), i);
 }
@@ -299,7 +299,7 @@ static bool read_process(tv_smi_table *t, tv_str cell, size_t i)
     const char *from = words[type].p + words[type].n;
     const char *end = amount ? words[n - 1].p : cell.p + cell.n;
     tv_smi_put(t->r, p, "name", TV_SMI_WORD, tv_str_trim(tv_str_span(from, end)), i);
-    tv_smi_put(t->r, p, "used_bytes", TV_SMI_MIB, amount ? words[n - 1] : (tv_str){0}, i);
+    tv_smi_put(t->r, p, "used_bytes", TV_SMI_BYTES, amount ? words[n - 1] : (tv_str){0}, i);
     return true;
 }
 
