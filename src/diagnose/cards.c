@@ -47,15 +47,16 @@ bool tv_card_is_mobile(const tv_card *card)
         if (tv_str_has(card->name, tv_str_of(signs[i])))
             return true;
     /* "GTX 960M", "940MX" */
-    const tv_str stem = tv_str_ends(card->name, TV_S("MX")) ? tv_str_take(card->name, card->name.n - 1)
-                                                            : card->name;
+    const tv_str stem = tv_str_ends(card->name, TV_S("MX"))
+                            ? tv_str_take(card->name, card->name.n - 1)
+                            : card->name;
     if (stem.n > 2 && stem.p[stem.n - 1] == 'M' && stem.p[stem.n - 2] >= '0' &&
         stem.p[stem.n - 2] <= '9')
         return true;
     /* Cut names of consumer cards may end in "Laptop GPU". */
-    return tv_str_ends(card->name, TV_S("...")) && (tv_str_has(card->name, TV_S("GeForce")) ||
-                                                    tv_str_has(card->name, TV_S("RTX")) ||
-                                                    tv_str_has(card->name, TV_S("Quadro")));
+    return tv_str_ends(card->name, TV_S("...")) &&
+           (tv_str_has(card->name, TV_S("GeForce")) || tv_str_has(card->name, TV_S("RTX")) ||
+            tv_str_has(card->name, TV_S("Quadro")));
 }
 
 bool tv_card_same(const tv_card *x, const tv_card *y)
@@ -63,9 +64,8 @@ bool tv_card_same(const tv_card *x, const tv_card *y)
     if (x->s != y->s || x->note == y->note)
         return false;
     if (x->name.n || y->name.n)
-        return tv_str_eq(x->name, y->name) &&
-               (isnan(x->total_bytes) || isnan(y->total_bytes) ||
-                fabs(x->total_bytes - y->total_bytes) < 0x1p30);
+        return tv_str_eq(x->name, y->name) && (isnan(x->total_bytes) || isnan(y->total_bytes) ||
+                                               fabs(x->total_bytes - y->total_bytes) < 0x1p30);
     /* dmon prints no names: the same memory clock under load is the best sign there is. */
     return fabs(tv_card_num(x, "mem_mhz") - tv_card_num(y, "mem_mhz")) < 1;
 }
@@ -137,9 +137,9 @@ tv_cards tv_cards_of(tv_inquiry *q)
 
 static bool serves(tv_str name)
 {
-    static const char *const words[] = {"vllm", "VLLM", "EngineCore", "tritonserver", "sglang",
-                                        "text-generation", "ollama", "llama-server", "lmdeploy",
-                                        "trtllm", "fastdeploy"};
+    static const char *const words[] = {
+        "vllm",   "VLLM",         "EngineCore", "tritonserver", "sglang",    "text-generation",
+        "ollama", "llama-server", "lmdeploy",   "trtllm",       "fastdeploy"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (tv_str_has(name, tv_str_of(words[i])))
             return true;

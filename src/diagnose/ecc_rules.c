@@ -94,9 +94,12 @@ static tv_finding *found_either(tv_inquiry *q, const tv_rule *rule, const tv_car
 
 /* ---- H15 ---- */
 
-static const char *const uncorrected_now[] = {"dram_uncorr_volatile", "sram_uncorr_volatile",
-                                              "double_bit_volatile", "device_double_bit_volatile",
-                                              "ecc", NULL};
+static const char *const uncorrected_now[] = {"dram_uncorr_volatile",
+                                              "sram_uncorr_volatile",
+                                              "double_bit_volatile",
+                                              "device_double_bit_volatile",
+                                              "ecc",
+                                              NULL};
 static const char *const uncorrected_ever[] = {"dram_uncorr_aggregate", "double_bit_aggregate",
                                                "sram_uncorr_aggregate", NULL};
 
@@ -119,26 +122,53 @@ static void judge_uncorrected(tv_inquiry *q, const tv_rule *rule)
     if (!f)
         return;
     f->severity = TV_INFO;
-    f->cause = N_("{cards} has counted {errors} uncorrectable memory errors in its life, none since "
-                  "the driver was loaded.");
+    f->cause =
+        N_("{cards} has counted {errors} uncorrectable memory errors in its life, none since "
+           "the driver was loaded.");
     tv_found_num(q, f, "errors", TV_ARG_COUNT, past.badness);
 }
 
 /* ---- H16, H17, H18, H19, H20 ---- */
 
+/* The counters of any card say whether a row still waits. */
+static bool any_remap_counters(tv_inquiry *q)
+{
+    const tv_cards all = tv_cards_of(q);
+    for (size_t i = 0; i < all.n; i++) {
+        const tv_note *pending = tv_noted(all.v[i].note, "remap_pending");
+        if (pending && pending->type == TV_NOTE_BOOL)
+            return true;
+    }
+    return false;
+}
+
 static void judge_remap_pending(tv_inquiry *q, const tv_rule *rule)
 {
     static const char *const repairs[] = {"remap_pending", "channel_repair_pending",
                                           "tpc_repair_pending", NULL};
+    static const double recorded[] = {63, 0}, failed[] = {64, 0};
     const tv_card_hits all = flagged(q, repairs);
     tv_card_hits hits = {0};
     for (size_t i = 0; i < all.n; i++)
         if (!tv_card_bool(all.v[i].card, "remap_failure"))
             tv_card_hit_add(q, &hits, all.v[i].card, all.v[i].fact, 1);
-    tv_finding *f = tv_cards_found(q, rule, &hits);
+    xid_place x = xid_among(q, recorded);
+    if (!hits.n && (any_remap_counters(q) || xid_among(q, failed).s))
+        x = (xid_place){0};
+    tv_finding *f = found_either(
+        q, rule, &hits, &x,
+        N_("Xid {xid} on {cards}: the driver has recorded a broken piece of memory, and "
+           "a spare one takes its place at the next reset. Nothing has failed; it is no "
+           "reason to return the card."));
     if (!f)
         return;
     f->weight = 0.5;
+    if (!hits.n) {
+        f->sure = TV_MEDIUM;
+        tv_ask(q, "nvidia-smi -q -d ROW_REMAPPER,PAGE_RETIREMENT",
+               N_("Whether the repair still waits for a reset, and whether one has ever failed."));
+        return;
+    }
     const tv_card *card = hits.v[hits.worst].card;
     tv_found_num(q, f, "corrected_rows", TV_ARG_COUNT, tv_card_num(card, "remap_corr"));
     tv_found_num(q, f, "uncorrected_rows", TV_ARG_COUNT, tv_card_num(card, "remap_uncorr"));
@@ -178,8 +208,9 @@ static void judge_sram(tv_inquiry *q, const tv_rule *rule)
     tv_found_num(q, f, "errors", TV_ARG_COUNT,
                  tv_card_num(hits->v[hits->worst].card, "sram_uncorr_aggregate"));
     if (said.n)
-        f->cause = N_("{cards} says that its threshold of uncorrectable errors in on-chip memory is "
-                      "exceeded: the maker's condition for replacing it.");
+        f->cause =
+            N_("{cards} says that its threshold of uncorrectable errors in on-chip memory is "
+               "exceeded: the maker's condition for replacing it.");
 }
 
 /* NVIDIA replaces cards of that era at 60 retired pages. */
@@ -220,9 +251,9 @@ static void judge_corrected(tv_inquiry *q, const tv_rule *rule)
     static const double codes[] = {92, 0};
     const tv_card_hits hits = counted(q, counters, 1000);
     const xid_place x = xid_among(q, codes);
-    tv_finding *f = found_either(
-        q, rule, &hits, &x,
-        N_("Xid {xid} on {cards}: the rate of corrected memory errors is high."));
+    tv_finding *f =
+        found_either(q, rule, &hits, &x,
+                     N_("Xid {xid} on {cards}: the rate of corrected memory errors is high."));
     if (!f)
         return;
     f->sure = x.s ? TV_MEDIUM : TV_LOW;
@@ -256,8 +287,9 @@ static const tv_rule rules[] = {
         .severity = TV_CRITICAL,
         .sure = TV_HIGH,
         .title = N_("Broken memory could not be replaced by spare rows"),
-        .cause = N_("{cards}: remapping of a broken memory row has failed, no spare is left for it. "
-                    "The card has to be replaced."),
+        .cause =
+            N_("{cards}: remapping of a broken memory row has failed, no spare is left for it. "
+               "The card has to be replaced."),
         .decided = N_("Remapping Failure Occurred: Yes, or Unrepairable Memory: Yes. Xid 64 alone "
                       "makes it likely."),
         .unless = N_("Xid 63 or 64 without the counters is no reason to replace a card."),
@@ -302,7 +334,7 @@ static const tv_rule rules[] = {
                     "at the next reset of the card. Nothing has failed; it is no reason to return "
                     "the card."),
         .decided = N_("Remapped Rows: Pending is Yes and Remapping Failure Occurred is not (or a "
-                      "channel or TPC repair is pending)."),
+                      "channel or TPC repair is pending), or Xid 63 without counters."),
         .unless = NULL,
         .source = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html",
         .steps = {{.command = "nvidia-smi -r -i {gpus}",
@@ -324,7 +356,8 @@ static const tv_rule rules[] = {
         .unless = NULL,
         .source = "https://github.com/stas00/ml-engineering/blob/master/compute/accelerator/"
                   "nvidia/debug.md",
-        .steps = {{.command = "nvidia-smi -q -d ECC", .why = N_("Which units the errors came from.")},
+        .steps = {{.command = "nvidia-smi -q -d ECC",
+                   .why = N_("Which units the errors came from.")},
                   {.command = "dcgmi diag -r 3",
                    .why = N_("Confirm it on an idle node before returning the card.")}},
         .judge = judge_sram,
@@ -334,13 +367,15 @@ static const tv_rule rules[] = {
         .severity = TV_WARNING,
         .sure = TV_HIGH,
         .title = N_("Memory pages are being retired"),
-        .cause = N_("{cards}: a page of memory is to be retired and waits for a reboot; {pages} are "
-                    "retired already."),
+        .cause =
+            N_("{cards}: a page of memory is to be retired and waits for a reboot; {pages} are "
+               "retired already."),
         .decided = N_("Retired Pages: Pending is Yes, or single and double bit retirements reach "
                       "60 (cards up to Volta)."),
         .unless = N_("Cards from Ampere on remap rows instead and show N/A here."),
         .source = "https://docs.nvidia.com/deploy/dynamic-page-retirement/index.html",
-        .steps = {{.command = "nvidia-smi -q -d PAGE_RETIREMENT", .why = N_("The counts and causes.")},
+        .steps = {{.command = "nvidia-smi -q -d PAGE_RETIREMENT",
+                   .why = N_("The counts and causes.")},
                   {.why = N_("Reboot the drained node, or reload the driver; at 60 pages have the "
                              "card replaced.")}},
         .judge = judge_pages,
@@ -353,8 +388,9 @@ static const tv_rule rules[] = {
         .cause = N_("{cards} has corrected {errors} memory errors since the driver was loaded. "
                     "Nothing is lost, but memory that degrades ends in errors that cannot be "
                     "corrected."),
-        .decided = N_("Xid 92, or a volatile corrected counter above 1,000 (which without a time is "
-                      "a weak sign)."),
+        .decided =
+            N_("Xid 92, or a volatile corrected counter above 1,000 (which without a time is "
+               "a weak sign)."),
         .unless = N_("A card that has run for months may have collected them slowly."),
         .source = "https://docs.nvidia.com/deploy/xid-errors/index.html",
         .steps = {{.command = "nvidia-smi -q -d ECC,ROW_REMAPPER",

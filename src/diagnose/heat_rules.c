@@ -195,8 +195,9 @@ static bool alike(double x, double y, double share)
 static bool is_held_back(const tv_card *hot, const tv_card *cool)
 {
     return tv_card_same(hot, cool) && hot->util_frac >= 0.5 && cool->util_frac >= 0.5 &&
-           fabs(hot->util_frac - cool->util_frac) <= 0.1 && alike(hot->power_w, cool->power_w, 0.1) &&
-           hot->temp_c - cool->temp_c > 8 && hot->sm_mhz < 0.98 * cool->sm_mhz;
+           fabs(hot->util_frac - cool->util_frac) <= 0.1 &&
+           alike(hot->power_w, cool->power_w, 0.1) && hot->temp_c - cool->temp_c > 8 &&
+           hot->sm_mhz < 0.98 * cool->sm_mhz;
 }
 
 static void judge_hot_straggler(tv_inquiry *q, const tv_rule *rule)
@@ -235,10 +236,10 @@ static void judge_hot_straggler(tv_inquiry *q, const tv_rule *rule)
 
 static bool is_passive(const tv_inquiry *q, const tv_card *card)
 {
-    static const char *const names[] = {"Tesla T4", "Tesla P4", "Tesla P40", "Tesla P100-PCIE",
-                                        "Tesla V100-PCIE", "Tesla M40", "Tesla M60", "Tesla K80",
-                                        "NVIDIA A2", "NVIDIA A10", "NVIDIA A16", "NVIDIA A30",
-                                        "NVIDIA A40", "NVIDIA L4", "NVIDIA L40", "NVIDIA L40S"};
+    static const char *const names[] = {
+        "Tesla T4",   "Tesla P4",  "Tesla P40",  "Tesla P100-PCIE", "Tesla V100-PCIE", "Tesla M40",
+        "Tesla M60",  "Tesla K80", "NVIDIA A2",  "NVIDIA A10",      "NVIDIA A16",      "NVIDIA A30",
+        "NVIDIA A40", "NVIDIA L4", "NVIDIA L40", "NVIDIA L40S"};
     if (tv_noted_bool(tv_card_record(q, card), "passive", false))
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -276,11 +277,16 @@ static bool is_supply(tv_str name)
 
 static bool is_fault(tv_str text)
 {
-    static const char *const words[] = {"Failure detected",   "Predictive failure",
-                                        "Redundancy Lost",    "Redundancy lost",
-                                        "Power Supply AC lost", "AC lost",
-                                        "Non-redundant",      "Configuration error",
-                                        "Non-critical going high", "Upper Critical going high",
+    static const char *const words[] = {"Failure detected",
+                                        "Predictive failure",
+                                        "Redundancy Lost",
+                                        "Redundancy lost",
+                                        "Power Supply AC lost",
+                                        "AC lost",
+                                        "Non-redundant",
+                                        "Configuration error",
+                                        "Non-critical going high",
+                                        "Upper Critical going high",
                                         "Lower Critical going low",
                                         "Upper Non-recoverable going high"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -359,8 +365,7 @@ static void judge_parts(tv_inquiry *q, const tv_rule *rule, const tv_sighting *s
 
 static void judge_chassis(tv_inquiry *q, const tv_rule *rule)
 {
-    for (const tv_sighting *s = tv_scene_first(q->scene, "ipmi"); s;
-         s = tv_scene_next(s, "ipmi")) {
+    for (const tv_sighting *s = tv_scene_first(q->scene, "ipmi"); s; s = tv_scene_next(s, "ipmi")) {
         judge_parts(q, rule, s);
         const double inlet = tv_noted_num(&s->facts, "inlet_c");
         if (!(inlet > 27))
@@ -456,7 +461,8 @@ static const tv_rule rules[] = {
                       "none, at 95 C (HBM), 104 C (GDDR6X) or 105 C (others)."),
         .unless = NULL,
         .source = "https://docs.nvidia.com/deploy/nvidia-smi/index.html",
-        .steps = {{.command = "nvidia-smi -q -d TEMPERATURE", .why = N_("Current value and limit.")},
+        .steps = {{.command = "nvidia-smi -q -d TEMPERATURE",
+                   .why = N_("Current value and limit.")},
                   {.why = N_("More air over the back plate, new thermal pads on consumer cards, or "
                              "a lower power limit.")}},
         .judge = judge_memory_heat,
@@ -498,7 +504,8 @@ static const tv_rule rules[] = {
         .unless = N_("Empty fan and supply slots are listed by some boards as critical."),
         .source = "https://www.intel.com/content/www/us/en/products/docs/servers/ipmi/"
                   "ipmi-second-gen-interface-spec-v2-rev1-1.html",
-        .steps = {{.command = "ipmitool sel elist", .why = N_("When it began, and what came first.")},
+        .steps = {{.command = "ipmitool sel elist",
+                   .why = N_("When it began, and what came first.")},
                   {.command = "ipmitool sensor", .why = N_("All sensors with their thresholds.")},
                   {.why = N_("Replace the supply or fan; bring the room back below 27 C.")}},
         .outranks = "H01 H09 H12",

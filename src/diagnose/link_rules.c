@@ -127,8 +127,9 @@ static void judge_replays(tv_inquiry *q, const tv_rule *rule)
     } else if ((f = tv_cards_found(q, rule, &once))) {
         f->severity = TV_INFO;
         f->sure = TV_LOW;
-        f->cause = N_("{cards} has repeated {replays} PCIe packets since it was reset. Whether that "
-                      "is many depends on how long ago that was.");
+        f->cause =
+            N_("{cards} has repeated {replays} PCIe packets since it was reset. Whether that "
+               "is many depends on how long ago that was.");
         tv_found_num(q, f, "replays", TV_ARG_COUNT, once.badness);
         tv_ask(q, "nvidia-smi dmon -s et -c 60",
                N_("A minute of the replay counter under load: a healthy link repeats a handful."));
@@ -144,7 +145,7 @@ typedef struct link_error {
     double n, before; /* NaN: read once */
 } link_error;
 
-static const char *const grave[] = {"recoveries",      "replays",        "recovery_failures",
+static const char *const grave[] = {"recoveries",       "replays",        "recovery_failures",
                                     "malformed_errors", "overrun_errors", "effective_errors",
                                     "rx_errors",        "ecc_errors"};
 static const char *const frequent[] = {"crc_errors", "crc_data_errors", "integrity_errors"};

@@ -1,4 +1,5 @@
-/* Modes of the card and of the system around it: WSL, Windows, MIG, compute and persistence mode. */
+/* Modes of the card and of the system around it: WSL, Windows, MIG, compute and persistence mode.
+ */
 #include <math.h>
 
 #include "cards.h"
@@ -219,12 +220,14 @@ static const tv_rule rules[] = {
         .severity = TV_WARNING,
         .sure = TV_MEDIUM,
         .title = N_("A Linux driver package hides the driver of WSL"),
-        .cause = N_("WSL: the Windows driver {driver} answers, but CUDA Version reads ERR!: a Linux "
-                    "driver package in the distribution puts its own libcuda before the one in "
-                    "/usr/lib/wsl/lib."),
-        .decided = N_("nvidia-smi of WSL (its version differs from the driver's) shows CUDA Version: "
-                      "ERR!, or cannot reach the driver and says so in the two lines that only the "
-                      "tool of WSL prints."),
+        .cause =
+            N_("WSL: the Windows driver {driver} answers, but CUDA Version reads ERR!: a Linux "
+               "driver package in the distribution puts its own libcuda before the one in "
+               "/usr/lib/wsl/lib."),
+        .decided =
+            N_("nvidia-smi of WSL (its version differs from the driver's) shows CUDA Version: "
+               "ERR!, or cannot reach the driver and says so in the two lines that only the "
+               "tool of WSL prints."),
         .unless = N_("Outside WSL the same first line means that the kernel module is not loaded "
                      "(S05)."),
         .source = "https://github.com/microsoft/WSL/issues/11589",
@@ -254,7 +257,8 @@ static const tv_rule rules[] = {
         .steps = {{.command = "nvidia-smi mig -lgip -i {gpus}",
                    .why = N_("The profiles that the card offers.")},
                   {.command = "sudo nvidia-smi mig -cgi 9,9 -C -i {gpus}",
-                   .undo = "sudo nvidia-smi mig -dci -i {gpus} && sudo nvidia-smi mig -dgi -i {gpus}",
+                   .undo =
+                       "sudo nvidia-smi mig -dci -i {gpus} && sudo nvidia-smi mig -dgi -i {gpus}",
                    .why = N_("Divides it into two halves (profile 9 of an A100 or H100).")},
                   {.command = "sudo nvidia-smi -i {gpus} -mig 0",
                    .undo = "sudo nvidia-smi -i {gpus} -mig 1",

@@ -41,8 +41,8 @@ static void judge_power_bound(tv_inquiry *q, const tv_rule *rule)
     for (size_t i = 0; i < all.n; i++) {
         const tv_card *card = &all.v[i];
         const bool at_limit = card->power_w >= 0.97 * card->cap_w;
-        const bool said = tv_card_bool(card, "reasons.sw_power_cap") &&
-                          card->power_w >= 0.9 * card->cap_w;
+        const bool said =
+            tv_card_bool(card, "reasons.sw_power_cap") && card->power_w >= 0.9 * card->cap_w;
         if ((at_limit || said) && card->util_frac >= 0.5 && !is_capped(q, card))
             tv_card_hit_add(q, &hits, card, said ? "reasons.sw_power_cap" : "power_w",
                             card->power_w / card->cap_w);
@@ -184,10 +184,9 @@ static double fastest_of(const tv_inquiry *q, const tv_card *card, bool *own)
 
 static bool is_throttled(const tv_card *card)
 {
-    static const char *const reasons[] = {"reasons.sw_power_cap", "reasons.hw_slowdown",
-                                          "reasons.hw_thermal",   "reasons.sw_thermal",
-                                          "reasons.hw_power_brake", "reasons.sync_boost",
-                                          "reasons.idle"};
+    static const char *const reasons[] = {
+        "reasons.sw_power_cap",   "reasons.hw_slowdown", "reasons.hw_thermal", "reasons.sw_thermal",
+        "reasons.hw_power_brake", "reasons.sync_boost",  "reasons.idle"};
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (tv_card_bool(card, reasons[i]))
             return true;
@@ -331,8 +330,9 @@ static const tv_rule rules[] = {
         .decided = N_("The enforced limit is more than 3 % below the card's own default limit; "
                       "where no default is printed, more than 5 % below the board power of the "
                       "product table."),
-        .unless = N_("A cap may be meant: a weak supply, heat, or a better ratio of speed to power. "
-                     "Laptops and cut product names are not judged by the table."),
+        .unless =
+            N_("A cap may be meant: a weak supply, heat, or a better ratio of speed to power. "
+               "Laptops and cut product names are not judged by the table."),
         .source = "https://docs.nvidia.com/deploy/nvidia-smi/index.html",
         .steps = {{.command = "nvidia-smi -q -d POWER",
                    .why = N_("The card's own default and maximum.")},
@@ -388,8 +388,9 @@ static const tv_rule rules[] = {
         .severity = TV_INFO,
         .sure = TV_HIGH,
         .title = N_("Utilisation is shown while the clocks are idle"),
-        .cause = N_("{cards} shows {util} utilisation in an idle state: the reading covers a moment "
-                    "of drawing or of waking up at low clocks. This is healthy."),
+        .cause =
+            N_("{cards} shows {util} utilisation in an idle state: the reading covers a moment "
+               "of drawing or of waking up at low clocks. This is healthy."),
         .decided = N_("Utilisation above 2 % at P5 or deeper, or at less than a quarter of the "
                       "maximum clock, in a single reading."),
         .unless = NULL,

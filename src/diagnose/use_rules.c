@@ -11,16 +11,15 @@ static const double spin_share = 0.3;
 
 static bool is_spinning(const tv_inquiry *q, const tv_card *card)
 {
-    const double least = card->series ? tv_noted_num(card->series, "util_min_frac")
-                                      : tv_card_num(card, "util_frac");
+    const double least =
+        card->series ? tv_noted_num(card->series, "util_min_frac") : tv_card_num(card, "util_frac");
     const double mem = tv_card_num(card, "mem_util_frac");
     double cap = card->cap_w;
     const double usual = tv_noted_num(tv_card_record(q, card), "tdp_w");
     if (isnan(cap) || usual > cap)
         cap = usual;
     return least >= 0.99 && card->power_w <= spin_share * cap && !(mem > 0.05) &&
-           !(card->used_bytes < 0x1p20 * 100) && !tv_card_is_mobile(card) &&
-           tv_card_perf(card) < 5;
+           !(card->used_bytes < 0x1p20 * 100) && !tv_card_is_mobile(card) && tv_card_perf(card) < 5;
 }
 
 static void judge_stuck(tv_inquiry *q, const tv_rule *rule)
@@ -165,7 +164,8 @@ static void judge_orphan(tv_inquiry *q, const tv_rule *rule)
     for (size_t i = 0; i < all.n; i++) {
         const tv_card *card = &all.v[i];
         size_t n;
-        if (!tv_noted(&card->s->facts, "processes") || tv_noted_str(&card->s->facts, "platform").n ||
+        if (!tv_noted(&card->s->facts, "processes") ||
+            tv_noted_str(&card->s->facts, "platform").n ||
             tv_str_starts(tv_noted_str(card->note, "mig"), TV_S("Enabled")) ||
             tv_noted_str(card->note, "driver_model").n)
             continue;
@@ -259,11 +259,13 @@ static const tv_rule rules[] = {
         .severity = TV_CRITICAL,
         .sure = TV_HIGH,
         .title = N_("A collective is stuck: full utilisation at idle power"),
-        .cause = N_("{cards} shows 100 % utilisation at {power_w} of {cap_w}: no computing draws so "
-                    "little. Its kernel spins in a collective and waits for a rank that does not "
-                    "come, or for a transfer that does not arrive."),
-        .decided = N_("Two cards or more at 99 % utilisation or above, at 30 % of their power limit "
-                      "or less, memory controller below 5 % where it is known, and memory in use."),
+        .cause =
+            N_("{cards} shows 100 % utilisation at {power_w} of {cap_w}: no computing draws so "
+               "little. Its kernel spins in a collective and waits for a rank that does not "
+               "come, or for a transfer that does not arrive."),
+        .decided =
+            N_("Two cards or more at 99 % utilisation or above, at 30 % of their power limit "
+               "or less, memory controller below 5 % where it is known, and memory in use."),
         .unless = N_("A single card may run one small kernel after the other; a card without a job "
                      "may show 100 % after the driver was loaded."),
         .source = "https://github.com/NVIDIA/nccl/issues/199",
@@ -301,8 +303,9 @@ static const tv_rule rules[] = {
                   {.command = "python -m torch.utils.bottleneck TRAIN.py",
                    .why = N_("Or the framework's profiler over ten steps: how much of a step the "
                              "loader takes.")},
-                  {.why = N_("If it is the loader: more workers, persistent workers, pinned memory, "
-                             "faster decoding, data on a local disk.")}},
+                  {.why =
+                       N_("If it is the loader: more workers, persistent workers, pinned memory, "
+                          "faster decoding, data on a local disk.")}},
         .judge = judge_starved,
     },
     {
@@ -313,9 +316,10 @@ static const tv_rule rules[] = {
         .cause = N_("{cards} holds {used_bytes} of {total_bytes} without a listed process and "
                     "without work: a process that died holds it, or one in another container or "
                     "namespace."),
-        .decided = N_("The process list is there and names nothing on the card, 1 GiB or more is "
-                      "used, utilisation is 5 % or less; not on Windows, WSL or with MIG. With work "
-                      "on the card it is only told."),
+        .decided =
+            N_("The process list is there and names nothing on the card, 1 GiB or more is "
+               "used, utilisation is 5 % or less; not on Windows, WSL or with MIG. With work "
+               "on the card it is only told."),
         .unless = N_("In a container the list is always empty: look from the host."),
         .source = "https://docs.nvidia.com/deploy/nvidia-smi/index.html",
         .steps = {{.command = "fuser -v /dev/nvidia*",
@@ -323,8 +327,9 @@ static const tv_rule rules[] = {
                   {.why = N_("Ask the owner to stop what is left over; ending a process loses its "
                              "unsaved work.")},
                   {.command = "nvidia-smi --gpu-reset -i {gpus}",
-                   .why = N_("The last resort, on a drained machine: it ends everything on the card "
-                             "and cannot be taken back.")}},
+                   .why =
+                       N_("The last resort, on a drained machine: it ends everything on the card "
+                          "and cannot be taken back.")}},
         .judge = judge_orphan,
     },
     {
@@ -332,10 +337,12 @@ static const tv_rule rules[] = {
         .severity = TV_WARNING,
         .sure = TV_HIGH,
         .title = N_("Several processes take turns on one card"),
-        .cause = N_("{processes} processes compute on {cards} ({first}, {second}): they take turns, "
-                    "and each one's latency depends on the others."),
-        .decided = N_("An exporter gives the same reading for several pods, or nvidia-smi lists two "
-                      "computing processes on one card without MIG or MPS (only told)."),
+        .cause =
+            N_("{processes} processes compute on {cards} ({first}, {second}): they take turns, "
+               "and each one's latency depends on the others."),
+        .decided =
+            N_("An exporter gives the same reading for several pods, or nvidia-smi lists two "
+               "computing processes on one card without MIG or MPS (only told)."),
         .unless = N_("Workers of one job on one card are meant to share it."),
         .source = "https://github.com/NVIDIA/dcgm-exporter/issues/594",
         .steps = {{.why = N_("In dashboards and alerts, aggregate by UUID (or by host and GPU "
