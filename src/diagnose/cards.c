@@ -37,7 +37,7 @@ bool tv_card_is_busy(const tv_card *card)
     const int perf = tv_card_perf(card);
     if (!(card->util_frac >= 0.1) || perf >= 5 || tv_card_bool(card, "reasons.idle"))
         return false;
-    return isnan(most) || isnan(card->sm_mhz) || card->sm_mhz >= 0.25 * most;
+    return isnan(most) || isnan(card->sm_clock) || card->sm_clock >= 0.25 * most;
 }
 
 bool tv_card_is_mobile(const tv_card *card)
@@ -109,7 +109,7 @@ static void add_card(tv_inquiry *q, tv_cards *all, const tv_sighting *s, const t
     card->util_frac = over_time(card, "util_mean_frac", "util_frac");
     card->power_w = over_time(card, "power_mean_w", "power_w");
     card->temp_c = over_time(card, "temp_max_c", "temp_c");
-    card->sm_mhz = over_time(card, "sm_mean_mhz", "sm_mhz");
+    card->sm_clock = over_time(card, "sm_mean_mhz", "sm_mhz");
     card->used_bytes = over_time(card, "used_max_bytes", "used_bytes");
     card->cap_w = tv_noted_num(note, "cap_w");
     card->total_bytes = tv_noted_num(note, "total_bytes");

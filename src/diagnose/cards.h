@@ -15,8 +15,8 @@ typedef struct tv_card {
     tv_str name;
     tv_str label; /* its number, or its place on the bus; empty: neither is said */
     bool listed;  /* by nvidia-smi, not by dmon or metrics */
-    double util_frac, power_w, temp_c, sm_mhz, cap_w; /* over time: mean, mean, most, mean */
-    double used_bytes, total_bytes;
+    double util_frac, power_w, temp_c, sm_clock, cap_w; /* over time: mean, mean, most, mean */
+    double used_bytes, total_bytes;                     /* sm_clock is in MHz, as cards print it */
 } tv_card;
 
 typedef struct tv_cards {

@@ -197,7 +197,7 @@ static bool is_held_back(const tv_card *hot, const tv_card *cool)
     return tv_card_same(hot, cool) && hot->util_frac >= 0.5 && cool->util_frac >= 0.5 &&
            fabs(hot->util_frac - cool->util_frac) <= 0.1 &&
            alike(hot->power_w, cool->power_w, 0.1) && hot->temp_c - cool->temp_c > 8 &&
-           hot->sm_mhz < 0.98 * cool->sm_mhz;
+           hot->sm_clock < 0.98 * cool->sm_clock;
 }
 
 static void judge_hot_straggler(tv_inquiry *q, const tv_rule *rule)
@@ -207,7 +207,7 @@ static void judge_hot_straggler(tv_inquiry *q, const tv_rule *rule)
     double gap = 0;
     for (size_t i = 0; i < all.n; i++)
         for (size_t k = 0; k < all.n && all.n <= 1024; k++) {
-            const double slower = 1 - all.v[i].sm_mhz / all.v[k].sm_mhz;
+            const double slower = 1 - all.v[i].sm_clock / all.v[k].sm_clock;
             if (is_held_back(&all.v[i], &all.v[k]) && slower > gap) {
                 hot = &all.v[i];
                 cool = &all.v[k];
@@ -224,9 +224,9 @@ static void judge_hot_straggler(tv_inquiry *q, const tv_rule *rule)
     tv_found_num(q, f, "temp_c", TV_ARG_NUMBER, hot->temp_c);
     tv_found_num(q, f, "other_temp_c", TV_ARG_NUMBER, cool->temp_c);
     tv_found_num(q, f, "gap_c", TV_ARG_NUMBER, hot->temp_c - cool->temp_c);
-    tv_found_num(q, f, "clock_mhz", TV_ARG_NUMBER, hot->sm_mhz);
-    tv_found_num(q, f, "other_clock_mhz", TV_ARG_NUMBER, cool->sm_mhz);
-    tv_found_num(q, f, "gap_mhz", TV_ARG_NUMBER, cool->sm_mhz - hot->sm_mhz);
+    tv_found_num(q, f, "clock_mhz", TV_ARG_NUMBER, hot->sm_clock);
+    tv_found_num(q, f, "other_clock_mhz", TV_ARG_NUMBER, cool->sm_clock);
+    tv_found_num(q, f, "gap_mhz", TV_ARG_NUMBER, cool->sm_clock - hot->sm_clock);
     tv_found_num(q, f, "slower", TV_ARG_RATIO, gap);
     tv_found_num(q, f, "power_w", TV_ARG_WATTS, hot->power_w);
     tv_found_num(q, f, "other_power_w", TV_ARG_WATTS, cool->power_w);

@@ -205,11 +205,11 @@ static void judge_low_clock(tv_inquiry *q, const tv_rule *rule)
         const double most = fastest_of(q, card, &own);
         const bool app = tv_card_bool(card, "reasons.app_clocks");
         const int perf = tv_card_perf(card);
-        if (!(card->sm_mhz < (own ? 0.7 : 0.6) * most) || !(card->util_frac >= 0.8) || perf > 2 ||
+        if (!(card->sm_clock < (own ? 0.7 : 0.6) * most) || !(card->util_frac >= 0.8) || perf > 2 ||
             is_throttled(card) || card->power_w >= 0.8 * card->cap_w || tv_card_is_mobile(card))
             continue;
         tv_card_hit_add(q, &hits, card, app ? "reasons.app_clocks" : "sm_mhz",
-                        1 - card->sm_mhz / most);
+                        1 - card->sm_clock / most);
         if (hits.worst == hits.n - 1) {
             fastest = most;
             set = app;
@@ -222,7 +222,7 @@ static void judge_low_clock(tv_inquiry *q, const tv_rule *rule)
     const tv_card *card = hits.v[hits.worst].card;
     f->sure = set ? TV_HIGH : sure ? TV_MEDIUM : TV_LOW;
     f->weight = 0.6 * hits.badness;
-    tv_found_num(q, f, "clock_mhz", TV_ARG_NUMBER, card->sm_mhz);
+    tv_found_num(q, f, "clock_mhz", TV_ARG_NUMBER, card->sm_clock);
     tv_found_num(q, f, "most_mhz", TV_ARG_NUMBER, fastest);
     tv_found_num(q, f, "power_w", TV_ARG_WATTS, card->power_w);
     if (set)
@@ -238,7 +238,7 @@ static void judge_waking(tv_inquiry *q, const tv_rule *rule)
     tv_card_hits hits = {0};
     for (size_t i = 0; i < all.n; i++) {
         const double most = tv_card_num(&all.v[i], "max_sm_mhz");
-        const bool slow = tv_card_perf(&all.v[i]) >= 5 || all.v[i].sm_mhz < 0.25 * most;
+        const bool slow = tv_card_perf(&all.v[i]) >= 5 || all.v[i].sm_clock < 0.25 * most;
         if (all.v[i].util_frac >= 0.02 && slow && !all.v[i].series)
             tv_card_hit_add(q, &hits, &all.v[i], "util_frac", all.v[i].util_frac);
     }
@@ -253,7 +253,7 @@ static bool differ_by_power_alone(const tv_card *x, const tv_card *y)
 {
     const double mem_x = tv_card_num(x, "mem_util_frac"), mem_y = tv_card_num(y, "mem_util_frac");
     return x->name.n && tv_card_same(x, y) && x->util_frac >= 0.95 && y->util_frac >= 0.95 &&
-           near(x->sm_mhz, y->sm_mhz, 0.02) && fabs(mem_x - mem_y) <= 0.1 &&
+           near(x->sm_clock, y->sm_clock, 0.02) && fabs(mem_x - mem_y) <= 0.1 &&
            near(x->cap_w, y->cap_w, 0.01) && x->power_w < 0.75 * y->power_w;
 }
 
@@ -271,7 +271,7 @@ static void judge_hidden_state(tv_inquiry *q, const tv_rule *rule)
             tv_found_str(q, f, "other", y->label);
             tv_found_num(q, f, "power_w", TV_ARG_WATTS, x->power_w);
             tv_found_num(q, f, "other_power_w", TV_ARG_WATTS, y->power_w);
-            tv_found_num(q, f, "clock_mhz", TV_ARG_NUMBER, x->sm_mhz);
+            tv_found_num(q, f, "clock_mhz", TV_ARG_NUMBER, x->sm_clock);
             return;
         }
 }

@@ -12,7 +12,7 @@ typedef enum tv_smi_kind {
     TV_SMI_TEXT,   /* a word that is kept even where it says N/A */
     TV_SMI_NUMBER, /* with whatever unit follows: C, MHz, W, x, bank(s) */
     TV_SMI_SHARE,  /* percent -> fraction */
-    TV_SMI_BYTES,    /* bytes; a bare number is MiB */
+    TV_SMI_BYTES,  /* bytes; a bare number is MiB */
     TV_SMI_SWITCH, /* Enabled, Disabled, On, Off -> "On", "Off" */
     TV_SMI_YES,    /* Yes, No, Active, Not Active -> true, false */
     TV_SMI_RATE,   /* KB/s -> bytes per second */
