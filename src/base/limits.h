@@ -126,4 +126,10 @@
 /* A time stamp that a profiler got wrong: longer than any profile. */
 #define TV_LIMIT_TIMELINE_DUR_NS ((int64_t)7 * 86400 * 1000000000)
 
+/* A database inside an archive: it must be held in memory whole. Exports of nsys reach gigabytes,
+ * but those are files of their own. */
+#define TV_LIMIT_DATABASE_BYTES ((size_t)256 << 20)
+/* One value of a database: names of kernels reach some KiB. */
+#define TV_LIMIT_DATABASE_VALUE_BYTES 1000000u
+
 #endif
