@@ -61,7 +61,6 @@ static void names_may_stand_in_the_columns(void **state)
     const tv_note *facts = sight(read_file(a, "computing.sqlite"), "trace", 0);
     assert_fact(facts, "kernels", 5);
     assert_fact(facts, "shares.gemm", 0.98);
-    assert_fact(facts, "pageable_htod", 0);
     tv_arena_close(a);
 }
 
