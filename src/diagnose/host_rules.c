@@ -58,7 +58,7 @@ static bool is_in_container(const tv_inquiry *q, const tv_sighting *near)
 /* What the probe itself wrote: there is one for each host that was looked at. */
 static bool is_probed(const tv_sighting *s)
 {
-    return tv_noted(&s->facts, "pci_nvidia_gpus_n") != NULL;
+    return tv_noted(&s->facts, "driver_loaded") != NULL;
 }
 
 static double gpus_on_bus(const tv_sighting *s)
@@ -75,7 +75,11 @@ static void judge_none(tv_inquiry *q, const tv_rule *rule)
             tv_noted_n(&s->facts, "device_nodes") ||
             tv_noted_bool(&s->facts, "driver_loaded", false))
             continue;
-        tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "pci_nvidia_gpus_n"));
+        tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "driver_loaded"));
+        if (!tv_noted(&s->facts, "pci_devices_n"))
+            f->cause = N_("The PCI bus cannot be seen from here, no driver is loaded and there is "
+                          "no device node: a container or a virtual machine that was given no "
+                          "card. What was looked at is judged all the same.");
         tv_found_num(q, f, "devices", TV_ARG_COUNT, tv_noted_num(&s->facts, "pci_devices_n"));
         const tv_note *unseen = tv_noted(&s->facts, "unseen");
         for (const tv_note *u = unseen ? unseen->first : NULL; u; u = u->next)

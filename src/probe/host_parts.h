@@ -13,6 +13,11 @@ typedef struct tv_host {
     tv_buf facts;    /* host.txt: lines "key: value" */
     tv_buf sys;      /* sys.txt: lines "path:value" */
     size_t nvidia_n; /* GPUs of NVIDIA on the PCI bus */
+    struct {
+        tv_str *v;
+        size_t n, cap;
+    } gpu_bus;             /* their places */
+    bool all_have_handles; /* NVML counts as many */
     size_t amd_n;
     size_t switch_n;         /* NVSwitches */
     size_t without_driver_n; /* GPUs that no driver serves */

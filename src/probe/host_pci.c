@@ -225,6 +225,8 @@ static bool see_bridge(tv_host *h, const device *d, tv_buf *b)
 static void count_device(tv_host *h, const device *d)
 {
     h->nvidia_n += is_gpu(d) && d->vendor == 0x10de;
+    if (is_gpu(d) && d->vendor == 0x10de)
+        *tv_push(h->a, &h->gpu_bus) = d->bus;
     h->amd_n += is_gpu(d) && d->vendor == 0x1002;
     h->switch_n += d->class >> 8 == 0x0680 && d->vendor == 0x10de;
     if (is_gpu(d) && (d->vendor == 0x10de || d->vendor == 0x1002)) {

@@ -61,11 +61,10 @@ static void close_library(void *library)
 static void tell_failure(tv_host *h, const tv_nvml *n, int status)
 {
     tv_host_number(h, "nvml_error", (uint64_t)status);
-    tv_host_fact(h, "nvml", tv_str_of(tv_nvml_words(status)));
-    if (!h->nvidia_n && !h->driver) {
-        tv_host_unseen(h, "NVML", tv_str_of(tv_nvml_words(status)));
+    tv_host_fact(h, "nvml", TV_S("error"));
+    tv_host_unseen(h, "NVML", TV_S("the library does not start, see nvml_error"));
+    if (!h->nvidia_n && !h->driver)
         return;
-    }
     tv_buf b = tv_buf_in(h->a);
     if (status == TV_NVML_DRIVER_NOT_LOADED) {
         tv_puts(&b, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
@@ -107,20 +106,23 @@ static void put_versions(const tv_nvml *n, tv_buf *b)
 
 /* ---- the cards ---- */
 
-static void tell_lost(tv_host *h, tv_buf *failures, unsigned i, tv_str bus, int status)
+static void tell_lost(const tv_host *h, tv_buf *failures, unsigned i, tv_str bus, int status)
 {
+    /* NVML counts in the order of the bus: where it has as many cards, the place is known */
+    if (!bus.n && i < h->gpu_bus.n && h->all_have_handles)
+        bus = h->gpu_bus.v[i];
     tv_puts(failures, "Unable to determine the device handle for GPU");
     if (bus.n) {
         tv_putc(failures, ' ');
         tv_put(failures, bus);
     } else {
+        tv_puts(failures, " number ");
         tv_put_u64(failures, i);
     }
     tv_puts(failures, ": ");
     tv_puts(failures, tv_nvml_words(status));
     tv_puts(failures,
             status == TV_NVML_GPU_IS_LOST ? ".  Reboot the system to recover this GPU\n" : "\n");
-    (void)h;
 }
 
 static void put_cards(tv_host *h, const tv_nvml *n, tv_nvml_gpus *gpus, tv_buf *b)
@@ -153,6 +155,7 @@ static void see_cards(tv_host *h, const tv_nvml *n)
         return;
     }
     tv_host_number(h, "nvml_gpus", gpus->n);
+    h->all_have_handles = gpus->n == h->nvidia_n;
     if (gpus->n > TV_NVML_MOST_GPUS)
         gpus->n = TV_NVML_MOST_GPUS;
     tv_buf b = tv_buf_in(h->a), topo = tv_buf_in(h->a), links = tv_buf_in(h->a);

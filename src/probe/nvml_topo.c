@@ -68,7 +68,8 @@ static int p2p(const tv_nvml *n, tv_nvml_handle x, tv_nvml_handle y, unsigned ca
     return (int)status;
 }
 
-static void put_cell(const tv_nvml *n, tv_nvml_handle x, tv_nvml_handle y, tv_buf *b)
+/* Yields whether the place of the two is known. */
+static bool put_cell(const tv_nvml *n, tv_nvml_handle x, tv_nvml_handle y, tv_buf *b)
 {
     const links l = links_between(n, x, tv_nvml_bus(n, y));
     const unsigned n_links = l.direct ? l.direct : p2p(n, x, y, 2) == 0 ? l.to_switch : 0;
@@ -81,7 +82,9 @@ static void put_cell(const tv_nvml *n, tv_nvml_handle x, tv_nvml_handle y, tv_bu
         tv_puts(b, level_word(level));
     } else {
         tv_puts(b, "N/A");
+        return false;
     }
+    return true;
 }
 
 /* "0-15,32-47" of a mask; "N/A": not told. */
@@ -89,7 +92,7 @@ static void put_cpus(const tv_nvml *n, tv_nvml_handle x, tv_buf *b)
 {
     unsigned long mask[most_words] = {0};
     const tv_nvml_call call = tv_nvml_find(n, "nvmlDeviceGetCpuAffinity");
-    const bool known = call.symbol && call.words(x, most_words, mask) == TV_NVML_OK;
+    const bool known = x && call.symbol && call.words(x, most_words, mask) == TV_NVML_OK;
     bool some = false;
     for (size_t i = 0; known && i < most_words * word_bits; i++) {
         if (!(mask[i / word_bits] >> i % word_bits & 1))
@@ -115,7 +118,7 @@ static void put_numa(const tv_nvml *n, tv_nvml_handle x, tv_buf *b)
     unsigned long mask[4] = {0};
     const tv_nvml_call call = tv_nvml_find(n, "nvmlDeviceGetMemoryAffinity");
     bool some = false;
-    if (call.symbol && call.words_of(x, 4, mask, 0) == TV_NVML_OK)
+    if (x && call.symbol && call.words_of(x, 4, mask, 0) == TV_NVML_OK)
         for (size_t i = 0; i < 4 * word_bits; i++)
             if (mask[i / word_bits] >> i % word_bits & 1) {
                 tv_puts(b, some ? "," : "");
@@ -166,10 +169,10 @@ static void put_p2p(const tv_nvml *n, const tv_nvml_gpus *gpus, tv_buf *b)
                "  NS   = Not supported\n  U    = Unknown\n");
 }
 
-void tv_nvml_put_topo(const tv_nvml *n, const tv_nvml_gpus *gpus, tv_buf *b)
+/* Yields whether any pair's place is known. */
+static bool put_matrix(const tv_nvml *n, const tv_nvml_gpus *gpus, tv_buf *b)
 {
-    if (gpus->n < 2)
-        return;
+    bool some = false;
     tv_puts(b, "$ nvidia-smi topo -m\n");
     put_head(gpus, b);
     tv_puts(b, "\tCPU Affinity\tNUMA Affinity\n");
@@ -180,23 +183,27 @@ void tv_nvml_put_topo(const tv_nvml *n, const tv_nvml_gpus *gpus, tv_buf *b)
             if (i == k)
                 tv_puts(b, " X ");
             else if (gpus->v[i] && gpus->v[k])
-                put_cell(n, gpus->v[i], gpus->v[k], b);
+                some = put_cell(n, gpus->v[i], gpus->v[k], b) || some;
             else
                 tv_puts(b, "N/A");
         }
         tv_putc(b, '\t');
-        if (gpus->v[i])
-            put_cpus(n, gpus->v[i], b);
-        else
-            tv_puts(b, "N/A");
+        put_cpus(n, gpus->v[i], b);
         tv_putc(b, '\t');
-        if (gpus->v[i])
-            put_numa(n, gpus->v[i], b);
-        else
-            tv_puts(b, "N/A");
+        put_numa(n, gpus->v[i], b);
         tv_putc(b, '\n');
     }
-    put_p2p(n, gpus, b);
+    return some;
+}
+
+void tv_nvml_put_topo(const tv_nvml *n, const tv_nvml_gpus *gpus, tv_buf *b)
+{
+    tv_buf matrix = tv_buf_in(n->a);
+    if (gpus->n < 2 || !put_matrix(n, gpus, &matrix))
+        return;
+    tv_put(b, tv_buf_str(&matrix));
+    if (gpus->v[0] && gpus->v[1] && p2p(n, gpus->v[0], gpus->v[1], 0) >= 0)
+        put_p2p(n, gpus, b);
 }
 
 /* ---- links ---- */
