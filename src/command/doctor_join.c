@@ -10,6 +10,7 @@ typedef struct joining {
     tv_request *r;
     tv_scene *scene;
     tv_catalog *catalog;
+    tv_offer_list offers;
 } joining;
 
 static void put_fact(tv_arena *a, tv_note *facts, const char *key, tv_fact f)
@@ -73,16 +74,53 @@ static tv_str whole_name(tv_str name)
     return tv_str_ends(name, TV_S("...")) ? tv_str_trim(tv_str_take(name, name.n - 3)) : name;
 }
 
+/* Of the products that a name stands for the one whose memory is nearest: that it has another
+ * amount is for a rule to say. */
+static const tv_device *nearest(tv_naming found, double total_bytes)
+{
+    const tv_device *best = NULL;
+    for (size_t i = 0; i < tv_naming_count(found); i++) {
+        const tv_device *d = tv_naming_at(found, i);
+        if (!best || fabs(tv_device_memory(d) - total_bytes) <
+                         fabs(tv_device_memory(best) - total_bytes))
+            best = d;
+    }
+    return best;
+}
+
+static bool find(joining *j, tv_str name, double total_bytes, const tv_device **d)
+{
+    tv_naming found = {0};
+    if (total_bytes > 0 && !tv_catalog_device(j->catalog, name, total_bytes, d))
+        return true;
+    if (tv_catalog_find(j->catalog, name, 0, &found) || (found.group && !(total_bytes > 0)))
+        return false;
+    *d = nearest(found, total_bytes);
+    return true;
+}
+
+/* The cheapest offer for one card, on demand, in dollars. */
+static void put_price(joining *j, tv_note *facts, const tv_device *d)
+{
+    const tv_offer_query query = {.gpu = d->slug, .currency = TV_S("USD"), .today = j->r->today};
+    const tv_offer *o = tv_offer_cheapest(j->offers, &query);
+    if (!o)
+        return;
+    (void)tv_note_num(j->r->a, facts, "usd_per_h", tv_offer_gpu_per_h(o, false));
+    (void)tv_note_str(j->r->a, facts, "price_source", o->provider);
+    (void)tv_note_str(j->r->a, facts, "price_date", o->date);
+}
+
 static void look_up(joining *j, tv_str name, double total_bytes)
 {
     const tv_device *d = NULL;
-    if (!name.n || is_known(j->scene, name) ||
-        tv_catalog_device(j->catalog, whole_name(name), total_bytes > 0 ? total_bytes : 0, &d))
+    if (!name.n || is_known(j->scene, name) || !find(j, whole_name(name), total_bytes, &d))
         return; /* an unknown product is no mistake of the user's here */
     tv_sighting *s =
         tv_scene_add(j->r->a, j->scene, "device-record", TV_S("catalogue"), 0, d->name);
     (void)tv_note_str(j->r->a, &s->facts, "name", name);
     describe(j->r->a, &s->facts, d);
+    put_price(j, &s->facts, d);
 }
 
 static bool is_list_of_gpus(const tv_note *note)
@@ -104,6 +142,7 @@ const tv_err *tv_doctor_devices(tv_request *r, tv_scene *scene)
 {
     joining j = {.r = r, .scene = scene};
     TV_TRY(tv_catalog_open(r->a, r->home, &j.catalog));
+    TV_TRY(tv_catalog_offers(j.catalog, (tv_str){0}, &j.offers));
     const tv_sighting *last = scene->last; /* what is added below names nothing new */
     for (const tv_sighting *s = scene->first; s; s = s == last ? NULL : s->next) {
         for (const tv_note *note = s->facts.first; note; note = note->next)

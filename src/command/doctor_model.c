@@ -91,7 +91,7 @@ static const tv_err *card_of_size(reckoning *k, const tv_device **out)
     *out = NULL;
     for (size_t i = 0; i < all.n; i++) {
         const double off = fabs(tv_device_memory(&all.v[i]) / k->message.total_bytes - 1);
-        if (!tv_str_is(all.v[i].vendor, "nvidia") || off >= best)
+        if (!tv_str_eq_nocase(all.v[i].vendor, TV_S("nvidia")) || off >= best)
             continue;
         best = off;
         *out = &all.v[i];
