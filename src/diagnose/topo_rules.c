@@ -413,7 +413,8 @@ static const tv_rule rules[] = {
                       "information: cards with NVLink whose four or more adapters are all PHB."),
         .unless = N_("Boards with few slots show PHB for two or three cards rightly. Where NVLink "
                      "joins the cards, the pairs say NV# and nothing is lost between them."),
-        .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
+        .source = "https://docs.nvidia.com/ai-enterprise/planning-resource/"
+                  "optimizing-vm-configuration-ai-inference/latest/appendix.html",
         .steps = {{.command = "systemd-detect-virt", .why = N_("See whether this is a guest.")},
                   {.command = "NCCL_TOPO_FILE=/etc/nccl-topo.xml",
                    .why =
@@ -515,7 +516,7 @@ static const tv_rule rules[] = {
         .decided = N_("Three or more cards whose pairs differ, the farthest of them PHB, NODE or "
                       "SYS. Nothing is broken: it is told so that ranks are placed well."),
         .unless = N_("topo -mp hides NVLink, so it decides nothing."),
-        .source = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
+        .source = "https://www.alibabacloud.com/help/doc-detail/190482.htm",
         .steps = {{.command = "CUDA_VISIBLE_DEVICES={group} python train.py",
                    .why = N_("A job of one group stays inside it.")},
                   {.why = N_("For several groups list the cards of each next to each other: "

@@ -516,7 +516,7 @@ static const tv_rule rules[] = {
                       "lines before the first time-out of the watchdog."),
         .unless =
             N_("When the phase normally takes seconds, the storage or that rank hangs (C18)."),
-        .source = "https://pytorch.org/docs/stable/distributed.html",
+        .source = "https://github.com/hiyouga/LlamaFactory/issues/2424",
         .steps = {{.command = "torch.distributed.init_process_group(timeout=timedelta(hours=2))",
                    .why = N_("More patience: --ddp_timeout of the Hugging Face trainer.")},
                   {.why =

@@ -456,7 +456,13 @@ static void read(tv_reading *r)
         if (read_timeout(&w, s, i) || read_progress(&w, s, i) || read_paddle(&w, s, i) ||
             read_stuck(&w, s, i) || read_store(&w, s, i) || read_gloo(&w, s, i) ||
             read_first_failure(&w, i)) {
-            /* the last thing that was logged: nothing of a step came after it */
+            /* the last thing that was logged: nothing of a step came after it; a bar of progress
+             * stands in the same line */
+            const tv_str bar = phase_of(tv_str_take(s, 200));
+            if (before && bar.n) {
+                phase = bar;
+                phase_at = i;
+            }
             if (before && w.facts && phase.n && i - phase_at < 12) {
                 tv_note *note = tv_note_str(r->a, w.facts, "phase", phase);
                 (void)tv_at(r, note, phase_at);
