@@ -145,6 +145,26 @@ static bool explains(const tv_xid_seen *first, const tv_xid_seen *then)
     return same && cleans_up(then->code) && !cleans_up(first->code);
 }
 
+static bool has_code(const tv_xid_list *list, const tv_sighting *s, unsigned code)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].s == s && tv_noted_num(list->v[i].event, "xid") >= code &&
+            tv_noted_num(list->v[i].event, "xid") <= code)
+            return true;
+    return false;
+}
+
+/* "caused by previous Xid 149" in a log that lacks that one: the line stands for it. */
+static void name_root(tv_xid_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        tv_xid_seen *x = &list->v[i];
+        const double by = tv_noted_num(x->event, "caused_by_xid");
+        if (by > 0 && by < 10000 && !has_code(list, x->s, (unsigned)by))
+            x->code = (unsigned)by;
+    }
+}
+
 static void mark(tv_xid_list *list)
 {
     /* The first event of a code on a GPU stands for its repeats, so few are compared. */
@@ -153,7 +173,8 @@ static void mark(tv_xid_list *list)
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
         tv_xid_seen *x = &list->v[i];
-        x->follows = !isnan(tv_noted_num(x->event, "caused_by_xid"));
+        const double by = tv_noted_num(x->event, "caused_by_xid");
+        x->follows = by > 0 && x->code != (unsigned)by;
         bool repeat = false;
         for (size_t k = 0; k < n; k++) {
             const tv_xid_seen *first = &list->v[firsts[k]];
@@ -183,6 +204,7 @@ tv_xid_list tv_xids_seen(tv_inquiry *q)
                 s, e, (unsigned)code, tv_noted_str(e, "pci"), tv_noted_num(e, "n"), false};
         }
     }
+    name_root(&list);
     mark(&list);
     return list;
 }

@@ -212,7 +212,7 @@ static void read_announcement(tv_reading *r, tv_note *facts, tv_str text, size_t
     tv_str rest = text;
     (void)tv_take_word(&rest);
     const tv_str port = tv_take_pci(&rest);
-    if (port.n)
+    if (port.n && tv_holds(text, "rror"))
         (void)tv_tally(r, tv_note_list(r->a, facts, "aer_ports"), "port", port, i);
 }
 

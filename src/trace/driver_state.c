@@ -242,7 +242,7 @@ static void read(tv_reading *r)
 
 static const char *const needles[] = {
     "NVRM version:",
-    "/nvidia.ko",
+    "nvidia.ko",
     "modinfo -F version nvidia",
     "modinfo: ERROR: Module nvidia",
     "nvidia/",

@@ -27,7 +27,9 @@ static bool clock_at(tv_str s, size_t i)
     for (size_t k = 0; k < sizeof shape - 1; k++)
         if (shape[k] == '0' ? !digit(s.p[i + k]) : s.p[i + k] != ':')
             return false;
-    return i + 8 >= s.n || !digit(s.p[i + 8]);
+    /* a bus address has the same look: 0000:01:00 */
+    return (i == 0 || !digit(s.p[i - 1])) && (i + 8 >= s.n || !digit(s.p[i + 8])) &&
+           (s.p[i] < '2' || (s.p[i] == '2' && s.p[i + 1] < '4'));
 }
 
 /* Behind a fraction and a zone: ".123456", ",859532", "+00:00", "Z". */

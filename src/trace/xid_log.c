@@ -44,8 +44,8 @@ static void note_form(tv_arena *a, tv_note *facts, tv_pid_form form)
 {
     static const char *const words[] = {"no pid (450 and older, or no process)",
                                         "pid without name (470-510)", "pid and name (515+)"};
-    const tv_note *old = tv_noted(facts, "format");
-    if (!old || form != TV_PID_NONE)
+    const tv_str old = tv_noted_str(facts, "format");
+    if (!old.n || tv_str_is(old, words[TV_PID_NONE]))
         (void)tv_note_str(a, facts, "format", tv_str_of(words[form]));
 }
 

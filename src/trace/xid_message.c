@@ -182,6 +182,8 @@ static bool read_esr(tv_str text, tv_xid_message *m)
     if (tv_str_starts(rest, TV_S("ESR")) && tv_past(rest, "ESR ", &esr)) {
         put_str(m, "what", TV_S("ESR"));
         m->place = up_to(esr, "= ");
+    } else if (tv_str_starts(rest, TV_S("Ch"))) {
+        put_str(m, "what", TV_S("Graphics Exception"));
     } else {
         put_str(m, "what", up_to(rest, ",."));
     }

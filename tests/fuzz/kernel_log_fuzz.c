@@ -1,0 +1,8 @@
+/* Kernel logs and what the driver's tools say: any bytes end in sightings that can be written and
+ * judged. */
+#include "documents.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_doctor(data, size, "dmesg.txt");
+}

@@ -1,0 +1,7 @@
+/* lspci's text: any bytes end in sightings that can be written and judged. */
+#include "documents.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_doctor(data, size, "lspci.txt");
+}
