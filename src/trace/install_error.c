@@ -67,7 +67,9 @@ static void put_arches(tv_reading *r, tv_note *facts, size_t i, tv_str s)
     tv_str rest = s;
     while (tv_past(rest, "sm_", &rest)) {
         tv_str digits = rest;
-        const tv_str word = tv_take_word(&digits);
+        tv_str word = tv_take_word(&digits);
+        while (word.n && strchr(".,:", word.p[word.n - 1]))
+            word = tv_str_take(word, word.n - 1);
         tv_buf b = tv_buf_in(r->a);
         tv_puts(&b, "sm_");
         tv_put(&b, word);
@@ -162,7 +164,7 @@ static void more_glibcxx(tv_reading *r, tv_note *facts, size_t i, tv_str s)
  * "Loaded runtime CuDNN library: 7.1.2 but source was compiled with: 7.4.1" */
 static void more_cudnn(tv_reading *r, tv_note *facts, size_t i, tv_str s)
 {
-    put_word(r, facts, "cudnn_built", tv_enclosed(s, "compiled against (", ")"), i);
+    put_word(r, facts, "cudnn_built", tv_enclosed(s, "against (", ")"), i);
     put_word(r, facts, "cudnn_found", tv_enclosed(s, "found runtime version (", ")"), i);
     tv_str rest;
     if (tv_past(s, "Loaded runtime CuDNN library: ", &rest))

@@ -401,9 +401,24 @@ static void read_script(tv_script *s, size_t from)
     tv_script_loops(s);
 }
 
+/* The file is Python from its first line on: a doc string may stand before the imports. */
+static bool is_python(const tv_sheet *sheet)
+{
+    static const char *const begins[] = {"\"\"\"",  "'''",   "#!/usr/bin/env python",
+                                         "import ", "from ", "# -*- coding"};
+    size_t i = 0;
+    while (i < sheet->n && !sheet->v[i].s.n)
+        i++;
+    for (size_t k = 0; i < sheet->n && k < sizeof begins / sizeof *begins; k++)
+        if (tv_str_starts(sheet->v[i].s, tv_str_of(begins[k])))
+            return true;
+    return tv_str_ends(sheet->file, TV_S(".py"));
+}
+
 static void read(tv_reading *r)
 {
-    const size_t from = first_import(r->sheet);
+    const size_t import = first_import(r->sheet);
+    const size_t from = import != TV_NO_LINE && is_python(r->sheet) ? 0 : import;
     if (from == TV_NO_LINE || r->sheet->n - from > MOST_LINES)
         return;
     tv_arena *scratch = tv_arena_child(r->a, TV_LIMIT_ARENA_BYTES);
