@@ -64,11 +64,14 @@ static bool find_oom(const tv_scene *scene, oom *out)
     return false;
 }
 
+/* An impossible request (O07) is no matter of what the job needs. */
 static tv_finding *memory_finding(const tv_diagnosis *d)
 {
-    for (size_t i = 0; i < d->findings.n; i++)
-        if (d->findings.v[i]->rule->id[0] == 'O' && d->findings.v[i]->severity > TV_INFO)
-            return d->findings.v[i];
+    for (size_t i = 0; i < d->findings.n; i++) {
+        tv_finding *f = d->findings.v[i];
+        if (f->rule->id[0] == 'O' && f->severity > TV_INFO)
+            return strcmp(f->rule->id, "O07") != 0 ? f : NULL;
+    }
     return NULL;
 }
 
@@ -82,16 +85,18 @@ static tv_str named_card(const tv_scene *scene)
                                                            : (tv_str){0};
 }
 
-/* Memory does not depend on the card beyond its class: the closest in size stands for it. */
+/* Memory does not depend on the card beyond its class: the closest in size stands for it. A program
+ * sees a little less than the nominal size (a T4's 16 GB are 14.76 GiB under ECC). */
 static const tv_err *card_of_size(reckoning *k, const tv_device **out)
 {
     tv_device_list all = {0};
     TV_TRY(tv_catalog_devices(k->market.catalog, &all));
-    double best = 0.02;
+    double best = 0.10;
     *out = NULL;
     for (size_t i = 0; i < all.n; i++) {
-        const double off = fabs(tv_device_memory(&all.v[i]) / k->message.total_bytes - 1);
-        if (!tv_str_eq_nocase(all.v[i].vendor, TV_S("nvidia")) || off >= best)
+        const double more = tv_device_memory(&all.v[i]) / k->message.total_bytes - 1;
+        const double off = fabs(more);
+        if (!tv_str_eq_nocase(all.v[i].vendor, TV_S("nvidia")) || off >= best || more < -0.01)
             continue;
         best = off;
         *out = &all.v[i];
@@ -235,12 +240,10 @@ static tv_text explained(reckoning *k)
 
 /* The message can only show what was live when the card was full: less than the need is no
  * contradiction, more is. */
-static tv_text explanation(reckoning *k)
+static bool shows_more(const reckoning *k)
 {
     const double seen = k->message.seen_bytes;
-    if (!isnan(seen) && seen > (1 + AGREES_WITHIN) * k->estimate.memory.allocated_peak_bytes)
-        return surplus(k);
-    return explained(k);
+    return !isnan(seen) && seen > (1 + AGREES_WITHIN) * k->estimate.memory.allocated_peak_bytes;
 }
 
 /* ---- the change ---- */
@@ -259,7 +262,7 @@ static tv_text remedy(reckoning *k, tv_text why)
     tv_plan plan = {0};
     const tv_arg because = tv_arg_str("why", tv_text_in(a, k->r->lang, why));
     if (k->estimate.memory.total_bytes <= k->message.free_bytes)
-        return TV_TEXT(a, "doctor.fits", N_("{why} It would fit."), because);
+        return why; /* it fits: nothing is to be changed */
     tv_search_remedies(a, k->scratch, &search, &k->c, &k->estimate, false, &plan);
     for (size_t i = 0; i < plan.n_remedies; i++) {
         const tv_remedy *change = &plan.remedies[i];
@@ -305,6 +308,6 @@ const tv_err *tv_doctor_model(tv_request *r, const tv_doctor_job *o, tv_diagnosi
     TV_TRY(predict(&k));
     *tv_push(r->a, &k.finding->values) =
         tv_arg_num("predicted_bytes", TV_ARG_MEMORY, k.estimate.memory.total_bytes);
-    k.finding->remedy = remedy(&k, explanation(&k));
+    k.finding->remedy = remedy(&k, shows_more(&k) ? surplus(&k) : explained(&k));
     return NULL;
 }

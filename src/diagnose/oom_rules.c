@@ -114,6 +114,12 @@ static bool is_capacity(const tv_sighting *s)
             !tv_oom_layer_is(s, "pool capped"));
 }
 
+/* A full card with scraps that add up to the request: to join them would not last a step. */
+#define IN_PIECES                                                                                  \
+    N_("Card {total_bytes} = {outside_bytes} context and others + {allocated_bytes} live tensors " \
+       "+ {frag_bytes} held and unused + {free_bytes} free. {tried_bytes} more are left only in "  \
+       "pieces: the job fills this card.")
+
 static void judge_capacity(tv_inquiry *q, const tv_rule *rule)
 {
     tv_finding *f = NULL;
@@ -133,6 +139,9 @@ static void judge_capacity(tv_inquiry *q, const tv_rule *rule)
             continue;
         }
         tv_oom_ledger(q, f, s, IN_PART);
+        if (tv_noted_num(&s->facts, "tried_bytes") <=
+            tv_noted_num(&s->facts, "free_bytes") + tv_oom_unused(&s->facts))
+            f->cause = IN_PIECES;
         f->weight = tv_share(tv_noted_num(&s->facts, "allocated_bytes"),
                              tv_noted_num(&s->facts, "total_bytes"));
         if (f->weight < 0.93)

@@ -113,7 +113,7 @@ static void put_files(const tv_page *page, const tv_scene *scene)
         const bool is_known = tv_noted_n(file, "kinds") > 0;
         known += is_known;
         unknown += !is_known;
-        if (!is_known && unknown <= 5)
+        if (!is_known && unknown <= 5 && !scene->live)
             tv_page_text(page, TV_DIM, 0,
                          TV_TEXT(a, "doctor.unknown-file",
                                  N_("{file}: nothing in it is known to the doctor"),

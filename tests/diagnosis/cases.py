@@ -41,7 +41,7 @@ CASES = {
           "first": ["D04"], "also": ["T06"], "show": ["num_workers", "4.5 %", "48"],
           "never": ["C21", "C22"]},
     "9a": {"files": ["smi-550-3090-mixed-caps.txt"], "first": ["H11", "H04"],
-           "also": ["H11", "H04"], "show": ["185", "230", "350", "nvidia-smi -pl"],
+           "also": ["H11", "H04"], "show": ["185", "230", "350", "nvidia-smi -i 3 -pl 230"],
            "never": ["S01", "S08", "H15", "H16"]},
     "9b": {"files": ["dmon-pucm-ccpm-throttle.txt"], "first": ["H10"],
            "show": ["13", "120", "6"], "never": ["S01", "H15", "H11"]},
