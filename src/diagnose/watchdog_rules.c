@@ -245,8 +245,68 @@ static const tv_rule *why_missing(const tv_inquiry *q)
     return NULL;
 }
 
+/* NCCL's own RAS names processes that do not answer. */
+static bool judge_lost(tv_inquiry *q, const tv_rule *rule)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "ras"); s; s = tv_scene_next(s, "ras")) {
+        const tv_note *lost = tv_noted(&s->facts, "lost_processes.0");
+        if (!lost)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, lost);
+        f->because = why_missing(q);
+        f->cause = N_("NCCL's RAS gets no answer from process {pid} on {node} (GPU {gpu}), rank "
+                      "{missing}: it crashed, was ended or stopped. The other ranks wait for it.");
+        tv_found_num(q, f, "pid", TV_ARG_NUMBER, tv_noted_num(lost, "pid"));
+        tv_found_str_or(q, f, "node", tv_noted_str(lost, "node"), N_("not told"));
+        tv_found_str_or(q, f, "gpu", tv_noted_str(lost, "gpu"), N_("not told"));
+        tv_found_str_or(q, f, "missing", tv_numbers(q->a, tv_noted(&s->facts, "missing_ranks")),
+                        N_("not told"));
+        return true;
+    }
+    return false;
+}
+
+/* Two reports with the same counts: nothing moves, and some ranks are behind. One report alone may
+ * have caught a healthy job between two collectives. */
+static bool judge_behind(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_sighting *before = NULL;
+    for (const tv_sighting *s = tv_scene_first(q->scene, "ras"); s; s = tv_scene_next(s, "ras")) {
+        const double most = tv_noted_num(&s->facts, "most_operations");
+        const double least = tv_noted_num(&s->facts, "least_operations");
+        if (isnan(most) || most - least < 0.5)
+            continue;
+        const bool stands =
+            before && fabs(tv_noted_num(&before->facts, "most_operations") - most) < 0.5;
+        if (!stands && !before) {
+            before = s;
+            tv_ask(
+                q, "ncclras; sleep 10; ncclras",
+                N_("Counts that differ once mean nothing; counts that stand still name the ranks "
+                   "that hang."));
+            continue;
+        }
+        if (!stands)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "error"));
+        tv_found_also(q, f, before, tv_noted(&before->facts, "error"));
+        f->because = why_missing(q);
+        f->cause = N_("Two reports of NCCL's RAS show the same counts: some ranks launched {least} "
+                      "collectives, the others {most}, and nothing moves. Ranks that stand out: "
+                      "{missing}.");
+        tv_found_num(q, f, "least", TV_ARG_COUNT, least);
+        tv_found_num(q, f, "most", TV_ARG_COUNT, most);
+        tv_found_str_or(q, f, "missing", tv_numbers(q->a, tv_noted(&s->facts, "outlier_ranks")),
+                        N_("not told"));
+        return true;
+    }
+    return false;
+}
+
 static void judge_missing(tv_inquiry *q, const tv_rule *rule)
 {
+    if (judge_lost(q, rule) || judge_behind(q, rule))
+        return;
     const waiters w = gather(q);
     const waiter *other;
     if (!w.n || differing(&w, &other) || is_complete(&w))
@@ -561,7 +621,8 @@ static const tv_rule rules[] = {
                "or its card failed. The cause is there, not in NCCL."),
         .decided =
             N_("All time-outs of the watchdog name the same collective, and fewer ranks than "
-               "the job has report one; high where the number of ranks is known."),
+               "the job has report one; high where the number of ranks is known. "
+               "Or NCCL's RAS misses a process, or shows the same unequal counts twice."),
         .unless =
             N_("Only part of the ranks' logs may have been given. Where all ranks report, see "
                "C39."),

@@ -524,6 +524,20 @@ static const case_row others[] = {
      "$ lsmod | grep nv_peer\nnv_peer_mem            16384  0\n",
      "modules",
      {{"nv_peer_mem", "true"}}},
+    {"RAS",
+     "Communicators... (2.05s)\n=============\n\n"
+     "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n"
+     "    #  in group  per comm  per node  per comm  in group\n"
+     "    0         1         4       7-8        32        32   RUNNING  INCOMPLETE\n\n"
+     "Errors\n======\n\nDEAD\n  1 job process is considered dead\n"
+     "  Process 34 on node n4 managing GPU 5\n\n#0-0 (cf26) INCOMPLETE\n"
+     "  Missing communicator data from 1 rank\n  The missing rank: 21\n",
+     "ras",
+     {{"error", "\"INCOMPLETE\""},
+      {"world_size", "32"},
+      {"dead", "true"},
+      {"lost_processes", "[{\"pid\":34,\"node\":\"n4\",\"gpu\":\"5\"}]"},
+      {"missing_ranks", "[21]"}}},
     {"ibstat",
      "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n"
      "\t\tRate: 400\n\t\tLink layer: InfiniBand\n",
