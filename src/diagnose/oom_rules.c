@@ -115,10 +115,12 @@ static bool is_capacity(const tv_sighting *s)
 }
 
 /* A full card with scraps that add up to the request: to join them would not last a step. */
-#define IN_PIECES                                                                                  \
-    N_("Card {total_bytes} = {outside_bytes} context and others + {allocated_bytes} live tensors " \
-       "+ {frag_bytes} held and unused + {free_bytes} free. {tried_bytes} more are left only in "  \
-       "pieces: the job fills this card.")
+static const char *in_pieces(void)
+{
+    return N_("Card {total_bytes} = {outside_bytes} context and others + {allocated_bytes} live "
+              "tensors + {frag_bytes} held and unused + {free_bytes} free. {tried_bytes} more are "
+              "left only in pieces: the job fills this card.");
+}
 
 static void judge_capacity(tv_inquiry *q, const tv_rule *rule)
 {
@@ -141,7 +143,7 @@ static void judge_capacity(tv_inquiry *q, const tv_rule *rule)
         tv_oom_ledger(q, f, s, IN_PART);
         if (tv_noted_num(&s->facts, "tried_bytes") <=
             tv_noted_num(&s->facts, "free_bytes") + tv_oom_unused(&s->facts))
-            f->cause = IN_PIECES;
+            f->cause = in_pieces();
         f->weight = tv_share(tv_noted_num(&s->facts, "allocated_bytes"),
                              tv_noted_num(&s->facts, "total_bytes"));
         if (f->weight < 0.93)
