@@ -56,8 +56,14 @@ static void judge_lint(tv_inquiry *q, const tv_rule *rule)
         const tv_note *list = tv_noted(&s->facts, "lint");
         for (const tv_note *n = list ? list->first : NULL; n; n = n->next) {
             const lint_row *row = lint_of(rule, n);
-            if (row)
-                found_line(q, rule, s, n)->weight = row->weight;
+            if (!row)
+                continue;
+            tv_finding *f = found_line(q, rule, s, n);
+            f->weight = row->weight;
+            /* beside DistributedDataParallel it is what runs without a launcher */
+            if (strcmp(row->what, "data-parallel") == 0 &&
+                tv_noted_bool(&s->facts, "distributed", false))
+                f->severity = TV_INFO;
         }
     }
 }

@@ -382,6 +382,35 @@ static void see(tv_reading *r, said_before *said, size_t row, size_t i, tv_str s
         rows[row].more(r, &now->facts, i, s);
 }
 
+/* The frameworks' own sources hold their messages, and tracebacks show such lines before the
+ * message itself: a text in quotes, or with places for values, is not said by anybody. */
+static bool is_source(tv_str s)
+{
+    static const char *const begins[] = {"\"",      "'",   "f\"",           "f'",
+                                         "r\"",     "u\"", "raise ",        "return ",
+                                         "assert ", "//",  "warnings.warn("};
+    static const char *const places[] = {"%s", "%d", "{0}", "{}", "\\n\""};
+    s = tv_bare(s);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (tv_str_starts(s, tv_str_of(begins[i])) && !tv_holds(s, "\": "))
+            return true;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (tv_holds(s, places[i]))
+            return true;
+    return false;
+}
+
+/* Files of programs; what they would say is not what happened. */
+static bool is_program(tv_str file)
+{
+    static const char *const ends[] = {".py", ".pyc", ".so", ".cpp", ".cc", ".cu",
+                                       ".h",  ".cuh", ".c",  ".a",   ".o",  ".pyi"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (tv_str_ends(file, tv_str_of(ends[i])))
+            return true;
+    return false;
+}
+
 static bool row_holds(const error_row *row, tv_str s)
 {
     return tv_holds(s, row->needle) && (!row->also || tv_holds(s, row->also));
@@ -401,12 +430,14 @@ static size_t rows_in(const tv_sheet *sheet, size_t *active)
 
 static void read(tv_reading *r)
 {
+    if (is_program(r->sheet->file))
+        return;
     said_before *said = tv_new(r->a, said_before, 1);
     size_t active[N_ROWS];
     const size_t n = r->sheet->n ? rows_in(r->sheet, active) : 0;
     for (size_t i = 0; i < r->sheet->n; i++)
         for (size_t k = 0; k < n; k++)
-            if (row_holds(&rows[active[k]], r->sheet->v[i].s)) {
+            if (row_holds(&rows[active[k]], r->sheet->v[i].s) && !is_source(r->sheet->v[i].s)) {
                 see(r, said, active[k], i, r->sheet->v[i].s);
                 break;
             }

@@ -140,7 +140,8 @@ tv_listing tv_listing_of(tv_arena *a, const tv_sheet *sheet, size_t from)
         const tv_str first = plain(sheet->v[i].s);
         do
             add_line(&b, plain(sheet->v[i++].s), &st);
-        while (i < sheet->n && joins_on(&st, sheet->v[i].s, i - begin));
+        while (i < sheet->n && b.n < TV_LIMIT_LINE_BYTES &&
+               joins_on(&st, sheet->v[i].s, i - begin));
         const tv_str s = tv_str_trim(tv_buf_str(&b));
         if (s.n)
             code.v[code.n++] = (tv_listing_line){.s = s, .line = begin, .indent = columns(first)};
@@ -201,13 +202,37 @@ static size_t text_end(tv_str s, size_t i)
     return i;
 }
 
+/* A name within a text is no call, and a definition is none either. */
+static bool is_text_at(tv_str s, const char *at)
+{
+    for (size_t i = 0; i < s.n && s.p + i < at; i++)
+        if (s.p[i] == '"' || s.p[i] == '\'') {
+            i = text_end(s, i);
+            if (i >= s.n || s.p + i > at)
+                return true;
+        }
+    return false;
+}
+
+static bool defines(tv_str s)
+{
+    return tv_str_starts(s, TV_S("def ")) || tv_str_starts(s, TV_S("class ")) ||
+           tv_str_starts(s, TV_S("async def "));
+}
+
+/* A line that names one thing more often is no call of it. */
+enum { MOST_NAMED = 16 };
+
 tv_str tv_listing_call(tv_str s, const char *name)
 {
     const size_t n = strlen(name);
     tv_str rest = s;
-    while (tv_past(rest, name, &rest)) {
+    for (unsigned turn = 0; turn < MOST_NAMED && !defines(s) && tv_past(rest, name, &rest);
+         turn++) {
         const char *at = rest.p - n;
         if ((at != s.p && is_identifier(at[-1])) || !rest.n || *rest.p != '(')
+            continue;
+        if (is_text_at(s, at))
             continue;
         unsigned depth = 0;
         for (size_t i = 0; i < rest.n; i++) {

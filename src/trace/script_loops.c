@@ -289,6 +289,7 @@ static void validation(tv_script *s, const loop *l)
         tv_listing_find(code, l->head, l->end, "no_grad") != TV_NO_LINE ||
         tv_listing_find(code, l->head, l->end, "inference_mode") != TV_NO_LINE ||
         tv_listing_find(code, l->head, l->end, "set_grad_enabled") != TV_NO_LINE ||
+        tv_listing_find(code, l->head, l->end, "volatile=True") != TV_NO_LINE ||
         tv_listing_holds(code, "set_grad_enabled(False)"))
         return;
     if (follows_eval(code, l->head) || says_validation(head) ||

@@ -167,11 +167,33 @@ static void collectives(tv_script *s)
         (void)tv_script_note(s, "collective-in-branch", alone, NULL);
 }
 
+/* A function that saves may be called by rank 0 alone. */
+static bool is_called_by_one(const tv_listing *code, size_t i)
+{
+    const size_t def = tv_listing_within(code, i, "def ");
+    if (def == TV_NO_LINE)
+        return false;
+    tv_str name = tv_str_cut(tv_str_drop(code->v[def].s, 4), '(').head;
+    if (!name.n || name.n > 60)
+        return false;
+    char call[64];
+    memcpy(call, name.p, name.n);
+    memcpy(call + name.n, "(", 2);
+    for (size_t k = 0; k < code->n; k++)
+        if (k != def && tv_holds(code->v[k].s, call) && rank_guard_above(code, k) != TV_NO_LINE)
+            return true;
+    return false;
+}
+
+/* More observations of one kind than this say nothing new. */
+enum { MOST_SAVES = 8 };
+
 static void checkpoints(tv_script *s)
 {
     const tv_listing *code = &s->code;
     const bool careful = tv_listing_holds(code, "is_main_process") ||
                          tv_listing_holds(code, "distributed.checkpoint");
+    size_t saves = 0;
     for (size_t i = 0; i < code->n; i++) {
         const tv_str line = code->v[i].s;
         const tv_str load = tv_listing_call(line, "torch.load");
@@ -181,8 +203,9 @@ static void checkpoints(tv_script *s)
                 (void)tv_script_note(s, "load-without-map", i,
                                      "torch.load(path, map_location=\"cpu\")");
         }
-        if (tv_listing_call(line, "torch.save").n && !careful &&
-            rank_guard_above(code, i) == TV_NO_LINE && !tv_holds(line, "rank"))
+        if (tv_listing_call(line, "torch.save").n && !careful && saves++ < MOST_SAVES &&
+            rank_guard_above(code, i) == TV_NO_LINE && !tv_holds(line, "rank") &&
+            !is_called_by_one(code, i))
             (void)tv_script_note(s, "save-by-all", i,
                                  "if torch.distributed.get_rank() == 0: torch.save(...)");
     }
@@ -205,7 +228,10 @@ static void devices(tv_script *s)
                                         "torch.device(local_rank",
                                         NULL};
     const tv_listing *code = &s->code;
-    const size_t init = tv_listing_find(code, 0, code->n, "init_process_group(");
+    size_t init = 0;
+    while (init < code->n && !tv_listing_call(code->v[init].s, "init_process_group").n)
+        init++;
+    init = init < code->n ? init : TV_NO_LINE;
     if (init == TV_NO_LINE || tv_listing_holds(code, "set_device(") ||
         tv_listing_holds(code, "CUDA_VISIBLE_DEVICES") || tv_holds(code->v[init].s, "device_id") ||
         (tv_holds(code->v[init].s, "gloo") && !tv_holds(code->v[init].s, "nccl")))
@@ -284,6 +310,15 @@ static void loaders(tv_script *s)
 
 /* ---- switches that were turned for debugging, and the environment it sets itself ---- */
 
+/* Under a condition on an argument: "if args.deterministic:". */
+static bool is_asked_for(const tv_listing *code, size_t i)
+{
+    for (i = code->v[i].parent; i != TV_NO_LINE; i = code->v[i].parent)
+        if (tv_str_starts(code->v[i].s, TV_S("if ")) || tv_str_starts(code->v[i].s, TV_S("elif ")))
+            return true;
+    return false;
+}
+
 static void switches(tv_script *s, size_t i)
 {
     static const struct {
@@ -303,7 +338,7 @@ static void switches(tv_script *s, size_t i)
         {"cudnn.enabled=False", "cudnn-off", "torch.backends.cudnn.enabled = True"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-        if (tv_holds(s->code.v[i].s, rows[k].text)) {
+        if (tv_holds(s->code.v[i].s, rows[k].text) && !is_asked_for(&s->code, i)) {
             (void)tv_script_note(s, rows[k].what, i, rows[k].fix);
             return;
         }
