@@ -183,10 +183,9 @@ static void read(tv_reading *r)
     }
 }
 
-static const char *const needles[] = {"| degrees C", "degrees C |",  "degrees C  ", "| discrete",
-                                      "| Asserted",  "| Deasserted", "| RPM",       "RPM  ",
-                                      "| Watts",     "Watts  ",      "| Volts",     "Volts  ",
-                                      NULL};
+static const char *const needles[] = {"degrees C", "| discrete", "| Asserted", "| Deasserted",
+                                      "| RPM",     "RPM  ",      "| Watts",    "Watts  ",
+                                      "| Volts",   "Volts  ",    NULL};
 
 extern const tv_log_format tv_log_format_ipmi;
 const tv_log_format tv_log_format_ipmi = {"ipmitool", needles, read};

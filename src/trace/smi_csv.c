@@ -57,18 +57,21 @@ static void begin(listing *l, const tv_str *names, size_t n, size_t i)
     l->time = column_of(l, "timestamp");
 }
 
-/* Every field has the letters of one and half of them are known. */
+/* Every field has the letters of one, half of them are known, and one is no common word. */
 static bool are_names(const tv_str *names, size_t n)
 {
-    size_t known = 0;
+    size_t known = 0, telling = 0;
     for (size_t k = 0; k < n; k++) {
         for (size_t c = 0; c < names[k].n; c++)
             if (!((names[k].p[c] >= 'a' && names[k].p[c] <= 'z') || names[k].p[c] == '_' ||
                   names[k].p[c] == '.' || (names[k].p[c] >= '0' && names[k].p[c] <= '9')))
                 return false;
-        known += tv_smi_query_field(names[k]) || is_of_process(names[k]);
+        const bool is_known = tv_smi_query_field(names[k]) || is_of_process(names[k]);
+        known += is_known;
+        telling +=
+            is_known && !tv_smi_among("name|index|timestamp|count|uuid|serial|pid", names[k]);
     }
-    return known && 2 * known >= n;
+    return telling && 2 * known >= n;
 }
 
 /* ---- where a list of fields stands ---- */
