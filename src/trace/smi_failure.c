@@ -77,6 +77,11 @@ static void read_handle(tv_reading *r, tv_note *facts, tv_str line)
     tv_str word = tv_take_word(&rest);
     while (word.n && word.p[word.n - 1] == ':')
         word.n--;
+    if (tv_str_u64(word).ok) { /* "GPU1: 0000:82:00.0: Unknown Error" of later drivers */
+        word = tv_take_word(&rest);
+        while (word.n && word.p[word.n - 1] == ':')
+            word.n--;
+    }
     (void)tv_note_str(r->a, facts, "pci", word);
     (void)tv_note_str(r->a, facts, "error", bare_error(rest));
 }
@@ -102,8 +107,10 @@ static void read_tail(tv_reading *r, tv_note *facts, size_t i)
         const tv_str second = tv_enclosed(line, "Failed to properly shut down NVML: ", NULL);
         if (version.n)
             (void)tv_at(r, tv_note_str(r->a, facts, "nvml_version_line", up_to(version, " ()")), k);
-        if (second.n)
+        if (second.n) { /* only the nvidia-smi that WSL brings says this */
             (void)tv_at(r, tv_note_str(r->a, facts, "second_line", bare_error(second)), k);
+            (void)tv_at(r, tv_note_str(r->a, facts, "platform", TV_S("wsl")), k);
+        }
     }
     if (tv_noted_is(facts, "error", "Driver/library version mismatch") &&
         !tv_noted(facts, "nvml_version_line"))
