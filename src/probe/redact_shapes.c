@@ -131,6 +131,8 @@ static size_t octet(tv_str s, size_t i)
 static tv_redact_part ipv4_at(tv_str s, size_t i)
 {
     size_t n = 0;
+    if (i > 1 && s.p[i - 1] == '.' && is_digit(s.p[i - 2])) /* the rest of a version */
+        return (tv_redact_part){0};
     for (unsigned k = 0; k < 4; k++) {
         if (k && at(s, i + n++) != '.')
             return (tv_redact_part){0};
@@ -372,7 +374,7 @@ static tv_redact_part keyed_at(tv_str s, size_t i)
 
 static bool is_secret(char c)
 {
-    return is_word(c) || c == '_' || c == '-' || c == '+' || c == '=';
+    return is_word(c) || c == '_' || c == '-' || c == '+';
 }
 
 static tv_redact_part secret_at(tv_str s, size_t i)

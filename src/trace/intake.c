@@ -49,7 +49,7 @@ static void read_sheet(intake *in, tv_str name, uint64_t first_line, tv_str text
     tv_arena *scratch = in->turn;
     tv_arena_rewind(scratch, in->blank);
     bool *hit = tv_new(scratch, bool, tv_needles_formats(in->needles) + 1);
-    tv_needles_in(in->needles, name, text, hit);
+    tv_needles_in(in->needles, name, tv_is_binary(text) ? (tv_str){0} : text, hit);
     tv_sheet sheet = {0};
     for (size_t f = 0; tv_log_formats[f]; f++) {
         if (!hit[f])

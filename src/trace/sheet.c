@@ -101,6 +101,20 @@ size_t tv_count_lines(tv_str text)
     return n;
 }
 
+bool tv_is_binary(tv_str text)
+{
+    enum { looks = 1 << 16 };
+    const size_t stride = text.n / looks + 1;
+    size_t controls = 0, others = 0;
+    for (size_t i = 0; i < text.n; i += stride) {
+        const unsigned char c = (unsigned char)text.p[i];
+        const bool is_layout = (c >= 7 && c <= 13) || c == 27;
+        controls += c && c < 32 && !is_layout;
+        others += c != 0;
+    }
+    return controls * 20 > others;
+}
+
 tv_lines_cut tv_cut_lines(tv_str text, size_t most)
 {
     tv_lines_cut cut = {text, {0}, 0};

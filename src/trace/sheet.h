@@ -11,6 +11,10 @@ void tv_sheet_fill(tv_arena *a, tv_sheet *sheet, tv_str file, uint64_t first_lin
 /* Line ends in a text. */
 size_t tv_count_lines(tv_str text);
 
+/* True where a twentieth of the bytes or more are such as no text has: weights, archives, dumps of
+ * memory. Zeros do not count: they fill the holes of logs whose host lost its power. */
+bool tv_is_binary(tv_str text);
+
 typedef struct tv_lines_cut {
     tv_str head;
     tv_str tail;
