@@ -62,6 +62,8 @@ static heat by_temperature(const tv_inquiry *q, const tv_card *card)
     const double stated = tv_noted_num(record, "slowdown_temp_c");
     if (!isnan(stated))
         return by_limit("temp_c", stated, stated - card->temp_c, TV_HIGH, margin_c);
+    if (tv_noted_is(&card->s->facts, "vendor", "amd"))
+        return (heat){0}; /* junctions of these cards are built for 100 C and more */
     const bool consumer = tv_str_has(card->name, TV_S("GeForce")) || !card->name.n;
     const double usual = consumer ? usual_consumer_c : usual_datacenter_c;
     return by_limit("temp_c", usual, usual - card->temp_c, TV_MEDIUM, 0);

@@ -120,6 +120,7 @@ typedef struct scrape {
     bool any_typed, mismatch;
     bool shared;
     tv_note *xid_place;
+    tv_sighting *xids; /* as a kernel log would tell them */
     double xid, xid_count, window_s;
 } scrape;
 
@@ -292,6 +293,24 @@ static void put_value(scrape *c, card *of, const metric_row *row, const sample *
     }
 }
 
+/* The rules of the kernel's log judge the code; 42 is told from the metric itself. */
+static void put_event(scrape *c, const sample *m, double xid, double n, size_t i)
+{
+    tv_arena *a = c->r->a;
+    if (!(xid >= 1 && xid < 1000) || (xid > 41.5 && xid < 42.5))
+        return;
+    if (!c->xids)
+        c->xids = tv_see(c->r, "xid", i);
+    tv_note *events = tv_note_list(a, &c->xids->facts, "events");
+    tv_note *event = tv_at(c->r, tv_note_map(a, events, NULL), i);
+    (void)tv_note_num(a, event, "xid", xid);
+    (void)tv_note_num(a, event, "n", n);
+    (void)tv_note_str(a, event, "source", TV_S("prometheus"));
+    const tv_str bus = label_of(m, "pci_bus_id");
+    if (bus.n)
+        (void)tv_note_str(a, event, "pci", bus);
+}
+
 /* A code in a label with a count as the value, or the last code as the value. */
 static void put_xid(scrape *c, card *of, const sample *m, size_t i)
 {
@@ -312,6 +331,7 @@ static void put_xid(scrape *c, card *of, const sample *m, size_t i)
         c->window_s = ms.v / 1e3;
     if (!last)
         (void)tv_note_num(a, of->note, "xid_count", m->value);
+    put_event(c, m, xid, last ? 1 : m->value, i);
 }
 
 static bool is_xid(tv_str name)

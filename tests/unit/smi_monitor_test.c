@@ -231,6 +231,57 @@ static void metrics_are_gathered_by_card(void **state)
     tv_arena_close(a);
 }
 
+static void codes_in_metrics_are_events(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_scene *scene =
+        sights_of(a, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"h\"} 79\n"
+                     "DCGM_FI_DEV_XID_ERRORS{gpu=\"1\",UUID=\"GPU-b\",Hostname=\"h\"} 0\n");
+    assert_fact(sight(scene, "prometheus", 0), "xid", 79);
+    assert_int_equal(tv_noted_n(sight(scene, "xid", 0), "events"), 1);
+    assert_fact(sight(scene, "xid", 0), "events.0.xid", 79);
+    tv_arena_close(a);
+}
+
+static void cards_of_amd_have_the_same_facts(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_scene *scene = sights_of(
+        a, "======================== ROCm System Management Interface ========================\n"
+           "GPU  Temp   AvgPwr  SCLK     MCLK     Fan   Perf  PwrCap  VRAM%  GPU%\n"
+           "0    41.0c  38.0W   925Mhz   1000Mhz  0.0%  auto  300.0W   12%   97%\n"
+           "1    39.0c  N/A     300Mhz   800Mhz   0.0%  auto  300.0W    0%   0%\n"
+           "========================== End of ROCm SMI Log ==========================\n");
+    const tv_note *f = sight(scene, "smi-q", 0);
+    assert_word(f, "vendor", "amd");
+    assert_fact(f, "gpus.0.temp_c", 41);
+    assert_fact(f, "gpus.0.power_w", 38);
+    assert_fact(f, "gpus.0.cap_w", 300);
+    assert_fact(f, "gpus.0.util_frac", 0.97);
+    assert_fact(f, "gpus.0.sm_mhz", 925);
+    assert_fact(f, "gpus.1.index", 1);
+    scene = sights_of(
+        a,
+        "Device  Node  IDs              Temp        Power     Partitions          SCLK    MCLK    "
+        "Fan  Perf  PwrCap  VRAM%  GPU%\n"
+        "0       2     0x74a1,   28851  44.0\xc2\xb0"
+        "C      140.0W    NPS1, SPX, 0        132Mhz  "
+        "900Mhz  0%   auto  750.0W  3%     1%\n");
+    f = sight(scene, "smi-q", 0);
+    assert_fact(f, "gpus.0.temp_c", 44);
+    assert_fact(f, "gpus.0.power_w", 140);
+    assert_fact(f, "gpus.0.vram_frac", 0.03);
+    scene = sights_of(a, "GPU[0]\t\t: GPU use (%): 25\nGPU[1]\t\t: GPU use (%): 3\n"
+                         "GPU[0]\t\t: VRAM Total Memory (B): 17163091968\n");
+    f = sight(scene, "smi-q", 0);
+    assert_fact(f, "gpus.0.util_frac", 0.25);
+    assert_fact(f, "gpus.0.total_bytes", 17163091968);
+    assert_fact(f, "gpus.1.util_frac", 0.03);
+    tv_arena_close(a);
+}
+
 static void nonsense_is_passed_over(void **state)
 {
     (void)state;
@@ -266,6 +317,8 @@ int main(void)
         cmocka_unit_test(pmon_lists_processes),
         cmocka_unit_test(chassis_speaks_in_three_lists),
         cmocka_unit_test(metrics_are_gathered_by_card),
+        cmocka_unit_test(codes_in_metrics_are_events),
+        cmocka_unit_test(cards_of_amd_have_the_same_facts),
         cmocka_unit_test(nonsense_is_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
