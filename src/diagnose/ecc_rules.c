@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cards.h"
+#include "xid_seen.h"
 
 /* ---- Xids of any file ---- */
 
@@ -29,9 +30,12 @@ static void found_xid(tv_inquiry *q, tv_finding *f, const xid_place *x)
     tv_found_num(q, f, "xid", TV_ARG_NUMBER, tv_noted_num(x->event, "xid"));
     if (!x->where.n)
         return;
-    tv_found_str(q, f, "cards", x->where);
-    tv_found_str(q, f, "gpus", x->where);
-    tv_found_str(q, f, "gpu", x->where);
+    /* Metrics know the card's number, kernel logs its place on the bus. */
+    const bool number = tv_str_starts(x->where, TV_S("index "));
+    const tv_str id = number ? tv_str_drop(x->where, 6) : tv_pci_bus_id(q->a, x->where);
+    tv_found_str(q, f, "cards", number ? tv_str_join(q->a, TV_S("GPU "), id) : x->where);
+    tv_found_str(q, f, "gpus", id);
+    tv_found_str(q, f, "gpu", id);
 }
 
 /* ---- counters ---- */

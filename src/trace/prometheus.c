@@ -307,8 +307,11 @@ static void put_event(scrape *c, const sample *m, double xid, double n, size_t i
     (void)tv_note_num(a, event, "n", n);
     (void)tv_note_str(a, event, "source", TV_S("prometheus"));
     const tv_str bus = label_of(m, "pci_bus_id");
+    const tv_str number = label_of(m, "gpu|minor_number|index");
     if (bus.n)
         (void)tv_note_str(a, event, "pci", bus);
+    else if (number.n)
+        (void)tv_note_str(a, event, "pci", tv_str_join(a, TV_S("index "), number));
 }
 
 /* A code in a label with a count as the value, or the last code as the value. */
