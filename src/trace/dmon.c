@@ -294,7 +294,7 @@ static void read(tv_reading *r)
         }
         if (!m.s || (hash && read_units(&m, s)))
             continue;
-        if (!read_row(&m, s, i) && i > m.last_row + 40)
+        if (!read_row(&m, past_hash(s), i) && i > m.last_row + 40)
             end(&m);
     }
     end(&m);

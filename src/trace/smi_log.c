@@ -119,12 +119,15 @@ static bool put_head(tv_smi_log *log, tv_str key, tv_str value, size_t i)
 {
     static const plain_field fields[] = {
         {"timestamp", "time", TV_SMI_WORD},
-        {"driver_version", "driver", TV_SMI_WORD},
-        {"cuda_version", "cuda", TV_SMI_TEXT},
+        {"driver_version|kmd_version", "driver", TV_SMI_WORD},
+        {"cuda_version|cuda_umd_version", "cuda", TV_SMI_TEXT},
         {"attached_gpus", "attached", TV_SMI_NUMBER},
     };
     if (!log->s && tv_str_is(key, "attached_gpus"))
         tv_smi_log_begin(log, i);
+    /* "610.57.04 [Deprecated; will be removed ...]" */
+    if (tv_smi_among("driver_version|cuda_version", key))
+        value = tv_str_trim(tv_str_cut(value, '[').head);
     return log->s &&
            put_plain(log, &log->s->facts, fields, sizeof fields / sizeof *fields, key, value, i);
 }

@@ -142,11 +142,20 @@ static void read_line(tv_smi_table *t, tv_str s, size_t i)
         tv_smi_table_end(t);
 }
 
+/* The line without what quotes it: "> " of a reply, "# " of a comment, a quotation mark. */
+static tv_str unquoted(tv_str s)
+{
+    size_t n = 0;
+    while (n < s.n && n < 6 && strchr("> '\"`#*", s.p[n]))
+        n++;
+    return n && n < s.n && (s.p[n] == '|' || s.p[n] == '+') ? tv_str_drop(s, n) : s;
+}
+
 static void read(tv_reading *r)
 {
     tv_smi_table t = {.r = r};
     for (size_t i = 0; i < r->sheet->n; i++) {
-        const tv_str s = tv_bare(r->sheet->v[i].s);
+        const tv_str s = unquoted(tv_bare(r->sheet->v[i].s));
         if (s.n)
             read_line(&t, s, i);
     }

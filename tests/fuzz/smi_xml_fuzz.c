@@ -2,7 +2,9 @@
  * notes that can be written. */
 #include "fuzzing.h"
 
-#include "trace/trace.h"
+#include <string.h>
+
+#include "trace/sheet.h"
 
 static void check(tv_arena *a, const uint8_t *data, size_t size)
 {
@@ -11,7 +13,12 @@ static void check(tv_arena *a, const uint8_t *data, size_t size)
     tv_put(&b, (tv_str){(const char *)data, size});
     tv_puts(&b, "</nvidia_smi_log>\n");
     tv_scene scene = {0};
-    fuzz_check(a, tv_trace_document(a, TV_S("smi.xml"), tv_buf_str(&b), &scene));
+    tv_sheet sheet = {0};
+    tv_sheet_fill(a, &sheet, TV_S("smi.xml"), 1, tv_buf_str(&b));
+    tv_reading r = {a, &scene, &sheet};
+    for (size_t i = 0; tv_log_formats[i]; i++)
+        if (strcmp(tv_log_formats[i]->name, "nvidia-smi -q -x") == 0)
+            tv_log_formats[i]->read(&r);
     for (const tv_sighting *s = scene.first; s; s = s->next) {
         tv_buf out = tv_buf_in(a);
         tv_json_out w = tv_json_write(&out);

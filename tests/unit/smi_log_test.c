@@ -257,6 +257,7 @@ static void tables_of_every_layout_are_read(void **state)
         check_dressed(&tables[i], "\x1b[32m", "\x1b[0m");
         check_dressed(&tables[i], "2024-05-18T19:02:39.123456789Z ", "  ");
         check_dressed(&tables[i], "[rank0]: ", "");
+        check_dressed(&tables[i], "> ", "");
     }
 }
 
@@ -398,6 +399,20 @@ static const case_row queries[] = {
       {"max_sm_mhz", "1980"},
       {"mig", "\"Disabled\""},
       {"processes.0.name", "\"python\""}}},
+    {"text of 610: old names are deprecated in place",
+     "==============NVSMI LOG==============\n"
+     "Driver Version                                         : 610.57.04 [Deprecated; will be "
+     "removed]\n"
+     "CUDA Version                                           : 13.3 [Deprecated; will be removed]\n"
+     "KMD Version                                            : 610.57.04\n"
+     "Attached GPUs                                          : 1\n"
+     "GPU 00000000:01:00.0\n"
+     "    Temperature\n"
+     "        GPU Current Temp                               : 79 C\n"
+     "        GPU Current T.Limit Temp                       : 12 C\n"
+     "        GPU Target Temperature Specification           : 90 C\n",
+     "smi-q",
+     {{"driver", "\"610.57.04\""}, {"cuda", "\"13.3\""}, {"tlimit_c", "12"}, {"target_c", "90"}}},
     {"what grep left",
      "        GPU Current Temp                  : 61 C\n"
      "        GPU Current Temp                  : 64 C\n",

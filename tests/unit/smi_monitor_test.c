@@ -160,6 +160,20 @@ static void dmon_is_read_by_its_header(void **state)
     tv_arena_close(a);
 }
 
+/* Pages put the comment sign before every line. */
+static void dmon_rows_may_be_quoted(void **state)
+{
+    (void)state;
+    tv_arena *a = test_arena();
+    const tv_note *f = sight(
+        sights_of(a, "# gpu    pwr  gtemp  mtemp     sm\n# Idx      W      C      C      %\n"
+                     "#   0     21     37      -     23\n#   0     22     37      -     25\n"),
+        "dmon", 0);
+    assert_fact(f, "samples", 2);
+    assert_fact(f, "sm_mean_frac", 0.24);
+    tv_arena_close(a);
+}
+
 static void pmon_lists_processes(void **state)
 {
     (void)state;
@@ -314,6 +328,7 @@ int main(void)
         cmocka_unit_test(lists_name_cards_and_instances),
         cmocka_unit_test(links_have_states_and_counters),
         cmocka_unit_test(dmon_is_read_by_its_header),
+        cmocka_unit_test(dmon_rows_may_be_quoted),
         cmocka_unit_test(pmon_lists_processes),
         cmocka_unit_test(chassis_speaks_in_three_lists),
         cmocka_unit_test(metrics_are_gathered_by_card),
