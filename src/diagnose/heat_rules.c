@@ -327,7 +327,8 @@ static bool still_asserted(const tv_note *event)
 {
     if (!tv_noted_bool(event, "asserted", false) || !is_fault(tv_noted_str(event, "event")))
         return false;
-    for (const tv_note *later = event->next; later; later = later->next)
+    size_t n = 0; /* a log that is longer than any controller's is no log */
+    for (const tv_note *later = event->next; later && n < 4096; later = later->next, n++)
         if (!tv_noted_bool(later, "asserted", true) &&
             tv_str_eq(tv_noted_str(later, "sensor"), tv_noted_str(event, "sensor")) &&
             tv_str_eq(tv_noted_str(later, "event"), tv_noted_str(event, "event")))

@@ -105,7 +105,7 @@ static bool read_link(list *l, tv_str s, size_t i)
     if (!l->card || !tv_str_starts(s, TV_S("Link ")) || !tv_past(s, "Link ", &rest))
         return false;
     const tv_u64_read number = tv_take_u64(&rest);
-    if (!number.ok || number.v > 1023)
+    if (!number.ok || number.v > 127) /* 18 per card so far */
         return false;
     rest = tv_str_trim(tv_str_starts(rest, TV_S(":")) || tv_str_starts(rest, TV_S(","))
                            ? tv_str_drop(rest, 1)

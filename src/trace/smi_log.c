@@ -65,6 +65,8 @@ void tv_smi_log_gpu(tv_smi_log *log, tv_str bus, size_t i)
                 tv_smi_log_end(log); /* the next round of a loop */
                 break;
             }
+    if (log->n_gpus >= TV_SMI_MOST_CARDS)
+        tv_smi_log_end(log);
     if (!log->s)
         tv_smi_log_begin(log, i);
     log->gpus = tv_note_list(log->r->a, &log->s->facts, "gpus");

@@ -28,7 +28,11 @@ typedef struct tv_smi_field {
     tv_smi_kind kind;
 } tv_smi_field;
 
-enum { TV_SMI_SLUG = 64 };
+enum {
+    TV_SMI_SLUG = 64,
+    TV_SMI_MOST_CARDS =
+        256, /* of one listing: the largest hosts have 16, MIG and vGPU some dozens */
+};
 
 /* "GPU T.Limit Temp" -> "gpu_t_limit_temp": how headings, keys and tags are compared. */
 tv_str tv_smi_slug(tv_str text, char buffer[TV_SMI_SLUG]);

@@ -113,7 +113,7 @@ static void begin_card(tv_smi_table *t, const tv_str *cells, size_t n, size_t k,
 {
     tv_str words[4];
     const size_t n_words = tv_words(cells[k], words, 4);
-    if (t->s && is_again(t, words[0]))
+    if (t->s && (is_again(t, words[0]) || (t->gpus && t->gpus->n >= TV_SMI_MOST_CARDS)))
         tv_smi_table_end(t);
     need(t, i);
     t->part = TV_SMI_CARDS;
