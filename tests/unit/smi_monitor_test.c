@@ -301,8 +301,7 @@ static void nonsense_is_passed_over(void **state)
     (void)state;
     static const char *const texts[] = {
         "# gpu pwr temp\n# Idx W C\n x y z\n 0 1\n",
-        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\" 61\nDCGM_FI_DEV_GPU_TEMP{gpu=\"0} "
-        "61\nDCGM_FI_DEV_GPU_TEMP\n",
+        "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\" 61\nDCGM_FI_DEV_GPU_TEMP{gpu=\"0} 6\nDCGM_FI_X\n",
         "a | b | degrees C | c\n| degrees C\n||||||||||||||\n",
         "GPU 0: (UUID: GPU-\nGPU : x (UUID: GPU-1)\n Link 0: 25 GB/s\n",
         "utilization.gpu,,,\n,,,\n",
