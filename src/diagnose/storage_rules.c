@@ -194,6 +194,123 @@ static void judge_latency(tv_inquiry *q, const tv_rule *rule)
               "decoding and transforms the CPU."));
 }
 
+/* ---- D10 ---- */
+
+/* "server:/export", "//server/share", and the file systems that the host's own list names. */
+static const tv_note *remote_mount(const tv_inquiry *q, const tv_sighting **where)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "host"); s; s = tv_scene_next(s, "host"))
+        if (tv_noted_n(&s->facts, "remote_mounts")) {
+            *where = s;
+            return tv_noted(&s->facts, "remote_mounts.0");
+        }
+    for (const tv_sighting *s = tv_scene_first(q->scene, "disk-space"); s;
+         s = tv_scene_next(s, "disk-space")) {
+        const tv_note *mounts = tv_noted(&s->facts, "mounts");
+        for (const tv_note *m = mounts ? mounts->first : NULL; m; m = m->next) {
+            const tv_str device = tv_noted_str(m, "device");
+            if (tv_str_has(device, TV_S(":/")) || tv_str_starts(device, TV_S("//")) ||
+                tv_str_has(device, TV_S("@tcp")) || tv_str_has(device, TV_S("@o2ib"))) {
+                *where = s;
+                return m;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The most inodes that a remote file system has in use; NaN: not told. */
+static double remote_files(const tv_inquiry *q)
+{
+    double most = (double)NAN;
+    for (const tv_sighting *s = tv_scene_first(q->scene, "disk-space"); s;
+         s = tv_scene_next(s, "disk-space")) {
+        const tv_note *mounts = tv_noted(&s->facts, "mounts");
+        for (const tv_note *m = mounts ? mounts->first : NULL; m; m = m->next)
+            if (tv_str_has(tv_noted_str(m, "device"), TV_S(":/")))
+                most = fmax(most, tv_noted_num(m, "inodes_used"));
+    }
+    return most;
+}
+
+static void judge_metadata(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_host_load load = tv_host_load_of(q->scene);
+    const tv_sighting *where = NULL;
+    const tv_note *mount = remote_mount(q, &where);
+    const double files = remote_files(q);
+    if (!mount || !(load.system_frac >= 0.25 || files >= 1e6))
+        return;
+    for (const tv_sighting *s = q->scene->first; s; s = s->next) {
+        tv_wait w;
+        if (!tv_wait_of(s, &w) || !(w.share >= TV_WAIT_FINDING) || w.hidden)
+            continue;
+        tv_finding *f = tv_found(q, rule, s, w.at);
+        tv_found_also(q, f, where, mount);
+        f->weight = w.share > 1 ? 1 : w.share;
+        const tv_str at = tv_noted_str(mount, "at");
+        tv_found_num(q, f, "wait_frac", TV_ARG_RATIO, w.share);
+        tv_found_str(q, f, "mount", at.n ? at : tv_noted_str(mount, "mount"));
+        tv_found_num(q, f, "system_frac", TV_ARG_RATIO, load.system_frac);
+        tv_found_num(q, f, "files", TV_ARG_COUNT, files);
+        tv_ask(
+            q, "strace -c -f -p PID",
+            N_("Ten seconds of a loader's process: open, stat and close above read mean that the "
+               "time goes into finding files, not into reading them."));
+        return;
+    }
+}
+
+/* ---- D11 ---- */
+
+/* What speaks for it: a container whose limit the cache fills, or a host with no memory to spare.
+ */
+static bool cache_is_short(const tv_inquiry *q, double *limit_bytes)
+{
+    for (const tv_sighting *s = tv_scene_first(q->scene, "host"); s; s = tv_scene_next(s, "host")) {
+        const double limit = tv_noted_num(&s->facts, "cgroup.mem_limit_bytes");
+        if (tv_noted_num(&s->facts, "cgroup.mem_used_bytes") >= 0.9 * limit) {
+            *limit_bytes = limit;
+            return true;
+        }
+        const double total = tv_noted_num(&s->facts, "mem_total_bytes");
+        if (tv_noted_num(&s->facts, "mem_available_bytes") < 0.1 * total) {
+            *limit_bytes = total;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void judge_second_epoch(tv_inquiry *q, const tv_rule *rule)
+{
+    const tv_host_load load = tv_host_load_of(q->scene);
+    if (!(load.read_bytes_per_s >= 20e6) && !tv_storage_waits(&load))
+        return;
+    for (const tv_sighting *s = tv_scene_first(q->scene, "train-log"); s;
+         s = tv_scene_next(s, "train-log")) {
+        const double first = tv_noted_num(&s->facts, "epochs.0.data_frac");
+        const double second = tv_noted_num(&s->facts, "epochs.1.data_frac");
+        if (!(first >= TV_WAIT_FINDING) || !(second >= 0.9 * first))
+            continue;
+        double limit_bytes = (double)NAN;
+        const bool is_short = cache_is_short(q, &limit_bytes);
+        tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "data_s"));
+        if (load.s)
+            tv_found_also(q, f, load.s, load.device);
+        f->sure = is_short ? TV_MEDIUM : TV_LOW;
+        f->weight = 0.9 * (second > 1 ? 1 : second);
+        tv_found_num(q, f, "first_frac", TV_ARG_RATIO, first);
+        tv_found_num(q, f, "second_frac", TV_ARG_RATIO, second);
+        tv_found_num(q, f, "read_bytes_per_s", TV_ARG_RATE, load.read_bytes_per_s);
+        tv_found_num(q, f, "limit_bytes", TV_ARG_MEMORY, limit_bytes);
+        if (!is_short)
+            tv_ask(
+                q, "free -h; cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory.current",
+                N_("Tells whether the data could stay in memory at all: compare with its size."));
+    }
+}
+
 static const tv_rule rules[] = {
     {
         .id = "D09",
@@ -260,6 +377,59 @@ static const tv_rule rules[] = {
         .steps = {{.command = "py-spy top --subprocesses --pid PID",
                    .why = N_("Look at the loader instead: a faster disk changes nothing here.")}},
         .judge = judge_not_full,
+    },
+    {
+        .id = "D10",
+        .severity = TV_WARNING,
+        .sure = TV_MEDIUM,
+        .title = N_("Many small files on a file system of the network"),
+        .cause = N_("The training waits {wait_frac} of its time for data that lies on {mount}, a "
+                    "file system of the network, and the signs are those of many small files: each "
+                    "open and stat is a question to a server."),
+        .decided =
+            N_("A wait for batches of 10 % or more, a mounted network file system (NFS, "
+               "Lustre, GPFS, CIFS), and either 25 % or more of the CPU's time in the kernel "
+               "or a million files or more on it."),
+        .unless =
+            N_("The data may lie elsewhere: look at the path of the data set. Few large files "
+               "on such a file system read well."),
+        .source = "https://github.com/stas00/ml-engineering/tree/master/storage",
+        .steps = {{.command = "strace -c -f -p PID",
+                   .why = N_("Counts the calls of a loader's process: open, stat and close above "
+                             "read confirm it. It slows the process while it runs.")},
+                  {.why = N_("Pack the files into archives of 100 MB or more (tar shards, LMDB, "
+                             "RecordIO), or copy them to a local disk before the training.")},
+                  {.command = "lfs getstripe FILE",
+                   .why = N_("Lustre: small files want one stripe (lfs setstripe -c 1 FOLDER, for "
+                             "files that are written later).")}},
+        .outranks = "D05",
+        .judge = judge_metadata,
+    },
+    {
+        .id = "D11",
+        .severity = TV_WARNING,
+        .sure = TV_MEDIUM,
+        .title = N_("The second epoch reads everything again"),
+        .cause =
+            N_("The second epoch waits for its data as the first did ({second_frac} against "
+               "{first_frac} of the time), and the disks still deliver: nothing of it stays in "
+               "memory. Either the data is larger than the memory that is free, or the "
+               "container's limit counts the page cache."),
+        .decided =
+            N_("A log whose first two epochs both wait 10 % or more, the second at least 0.9 "
+               "times as much as the first, while disks are read at 20 MB/s or more or make "
+               "the cores wait. Medium where memory is seen to be short (a container at 90 % "
+               "of its limit, or less than 10 % available), low otherwise."),
+        .unless =
+            N_("Disks at rest in the second epoch mean that the data is in memory and the wait "
+               "is decoding (D02)."),
+        .source = "https://docs.kernel.org/admin-guide/cgroup-v2.html",
+        .steps = {{.command = "cat /sys/fs/cgroup/memory.max",
+                   .why = N_("The limit that the page cache counts against; raise it (docker run "
+                             "--memory, resources.limits.memory) if the host has more.")},
+                  {.why = N_("Keep the data on a local SSD, or in a smaller form: resized images, "
+                             "packed tokens.")}},
+        .judge = judge_second_epoch,
     },
 };
 

@@ -487,7 +487,7 @@ static void read_export(database *d, tv_arena *a, tv_str name, tv_scene *scene)
     read_ranges(&e);
     tv_sighting *s =
         tv_scene_add(a, scene, "trace", name, 0, TV_S("Nsight Systems, SQLite export"));
-    (void)tv_note_str(a, &s->facts, "format", TV_S("nsys-sqlite"));
+    (void)tv_note_str(a, &s->facts, "profile", TV_S("nsys"));
     (void)tv_note_num(a, &s->facts, "events", (double)e.rows);
     if (!d->ticks)
         (void)tv_note_bool(a, &s->facts, "truncated", true);

@@ -21,7 +21,7 @@ static tv_scene *read_file(tv_arena *a, const char *name)
 
 static void check_loading(const tv_note *facts)
 {
-    assert_word(facts, "format", "nsys-sqlite");
+    assert_word(facts, "profile", "nsys");
     assert_fact(facts, "kernels", 10);
     assert_fact(facts, "kernel_s", 5 * 0.036);
     assert_fact(facts, "steps", 5);
