@@ -146,7 +146,7 @@ static bool paddle_host(const tv_sighting *s, host_bound *b)
     const double loader_s = tv_noted_num(facts, "model.dataloader.cpu_total_s");
     b->at = tv_noted(facts, "model.optimization");
     b->host_s = step_s - (isnan(loader_s) ? 0 : loader_s);
-    b->device_s = tv_noted_num(facts, "model.profilestep.gpu_total_s");
+    b->device_s = tv_noted_num(facts, "gpu_busy_frac") * step_s;
     b->kernel_s = (double)NAN;
     return b->device_s > 0 && b->device_s < 0.3 * b->host_s;
 }

@@ -33,6 +33,7 @@ typedef struct run {
     double unit_s;
     bool has_cpu, has_gpu; /* groups of five of the table */
     bool gpu_half;         /* of the overview */
+    bool no_calls;         /* its table has none: 2.3 and before */
 } run;
 
 static tv_note *facts_of(run *g, size_t i)
@@ -247,15 +248,10 @@ static const char *key_of(tv_arena *a, tv_str name)
     return tv_cstr(a, tv_buf_str(&b));
 }
 
-/* The model's parts; without a title the table is known by its first row. */
-static bool is_part(tv_str name)
+/* The whole is called "Total Time" up to 2.3. */
+static const char *part_key(tv_arena *a, tv_str name)
 {
-    static const char *const parts[] = {"ProfileStep",  "Dataloader",    "Forward", "Backward",
-                                        "Optimization", "Communication", "Others"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (tv_str_is(name, parts[i]))
-            return true;
-    return false;
+    return tv_str_is(name, "Total Time") ? "profilestep" : key_of(a, name);
 }
 
 static tv_note *row_note(run *g, size_t i, tv_str name)
@@ -263,7 +259,7 @@ static tv_note *row_note(run *g, size_t i, tv_str name)
     tv_arena *a = g->r->a;
     tv_note *facts = facts_of(g, i);
     if (g->now == VIEW_MODEL)
-        return tv_note_map(a, tv_note_map(a, facts, "model"), key_of(a, name));
+        return tv_note_map(a, tv_note_map(a, facts, "model"), part_key(a, name));
     static const char *const lists[VIEW_N] = {[VIEW_OPERATOR] = "operators",
                                               [VIEW_KERNEL] = "kernels",
                                               [VIEW_MEMCPY] = "copies",
@@ -291,9 +287,14 @@ static bool take_five_row(run *g, size_t i, tv_str line)
     const tv_str name = tv_str_trim(s);
     if (!calls.ok || !name.n)
         return false;
-    if (is_part(name) && (g->now == VIEW_NONE || g->now == VIEW_PERF) &&
-        tv_str_is(name, "ProfileStep"))
-        begin_view(g, i, VIEW_MODEL), g->has_cpu = true, g->has_gpu = gpu.v[0].ok;
+    /* Without a title the table is known by its first row. */
+    const bool whole = tv_str_is(name, "ProfileStep") || tv_str_is(name, "Total Time");
+    if (whole && (g->now == VIEW_NONE || g->now == VIEW_PERF)) {
+        const bool has_cpu = g->has_cpu, has_gpu = g->has_gpu;
+        begin_view(g, i, VIEW_MODEL);
+        g->has_cpu = has_cpu;
+        g->has_gpu = has_gpu;
+    }
     tv_note *row = row_note(g, i, name);
     if (!row)
         return true;
@@ -329,22 +330,27 @@ static bool take_overview_row(run *g, size_t i, tv_str line)
         g->gpu_half = true;
         return true;
     }
+    if (tv_holds(line, "CPU Time") && tv_holds(line, "Event Type")) {
+        g->no_calls = !tv_holds(line, "Calls");
+        return true;
+    }
     const tv_cell frac = tv_cell_number(last_word(&line));
     const tv_cell time = tv_cell_number(last_word(&line));
-    const bool with_calls = g->now == VIEW_OVERVIEW;
+    const bool overview = g->now == VIEW_OVERVIEW;
+    const bool with_calls = overview && !g->no_calls;
     const tv_cell calls = with_calls ? tv_cell_number(last_word(&line)) : (tv_cell){.ok = true};
     const tv_str name = tv_str_trim(line);
     if (!frac.ok || !time.ok || !calls.ok || !name.n || isnan(time.v))
         return false;
     tv_arena *a = g->r->a;
     tv_note *row =
-        tv_note_map(a, tv_note_map(a, facts_of(g, i), with_calls ? "overview" : "distribution"),
-                    key_of(a, name));
+        tv_note_map(a, tv_note_map(a, facts_of(g, i), overview ? "overview" : "distribution"),
+                    part_key(a, name));
     (void)tv_at(g->r, row, i);
     if (with_calls && !isnan(calls.v))
         (void)tv_note_num(a, row, "calls", calls.v);
     (void)tv_note_num(a, row,
-                      !with_calls   ? "total_s"
+                      !overview     ? "total_s"
                       : g->gpu_half ? "gpu_s"
                                     : "cpu_s",
                       time.v * g->unit_s);
@@ -424,7 +430,11 @@ static void finish_model(run *g, tv_note *facts)
     tv_arena *a = g->r->a;
     const double step_s = tv_noted_num(facts, "model.profilestep.cpu_total_s");
     const double calls = tv_noted_num(facts, "model.profilestep.calls");
-    const double gpu_s = tv_noted_num(facts, "model.profilestep.gpu_total_s");
+    double gpu_s = tv_noted_num(facts, "model.profilestep.gpu_total_s");
+    if (isnan(gpu_s)) /* the whole is not printed: the parts make it */
+        gpu_s = tv_noted_num(facts, "model.forward.gpu_total_s") +
+                tv_noted_num(facts, "model.backward.gpu_total_s") +
+                tv_noted_num(facts, "model.optimization.gpu_total_s");
     const double loader_s = tv_noted_num(facts, "model.dataloader.cpu_total_s");
     if (!(step_s > 0))
         return;
