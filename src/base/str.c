@@ -94,13 +94,9 @@ bool tv_str_ends(tv_str s, tv_str suffix)
 
 bool tv_str_has(tv_str s, tv_str part)
 {
-    for (; s.n >= part.n; s = tv_str_drop(s, 1)) {
-        if (tv_str_starts(s, part))
-            return true;
-        if (s.n == 0)
-            break;
-    }
-    return false;
+    if (!part.n)
+        return true;
+    return s.n >= part.n && memmem(s.p, s.n, part.p, part.n);
 }
 
 static bool is_space(char c)

@@ -222,6 +222,7 @@ static const tv_err *copy_more(tv_stream *s, size_t enough)
         } else {
             TV_TRY(read_source(s, s->window + s->n, piece_bytes - s->n, &got));
             s->raw_end = got == 0;
+            s->taken += got;
         }
         s->n += got;
     }

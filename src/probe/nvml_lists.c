@@ -33,8 +33,8 @@ static void put_number(const tv_nvml *n, tv_buf *b, const char *tag, int status,
     tv_nvml_element(b, tag, status ? tv_str_of(tv_nvml_words(status)) : tv_buf_str(&text));
 }
 
-static void put_mib(const tv_nvml *n, tv_buf *b, const char *tag, int status,
-                    unsigned long long bytes)
+static void put_memory_size(const tv_nvml *n, tv_buf *b, const char *tag, int status,
+                            unsigned long long bytes)
 {
     /* whole MiB, as nvidia-smi prints them; an unknown amount is all ones */
     const int known = bytes == ULLONG_MAX ? TV_NVML_NOT_SUPPORTED : status;
@@ -124,11 +124,11 @@ static void put_memory(const tv_nvml *n, tv_nvml_handle device, tv_buf *b)
         status = call.symbol ? call.block(device, &old) : TV_NVML_MISSING;
         m = (memory_v2){.total = old.total, .free = old.free, .used = old.used};
     }
-    put_mib(n, b, "total", status, m.total);
+    put_memory_size(n, b, "total", status, m.total);
     if (reserved)
-        put_mib(n, b, "reserved", status, m.reserved);
-    put_mib(n, b, "used", status, m.used);
-    put_mib(n, b, "free", status, m.free);
+        put_memory_size(n, b, "reserved", status, m.reserved);
+    put_memory_size(n, b, "used", status, m.used);
+    put_memory_size(n, b, "free", status, m.free);
 }
 
 void tv_nvml_memory(const tv_nvml *n, tv_nvml_handle device, tv_buf *b)
@@ -140,9 +140,9 @@ void tv_nvml_memory(const tv_nvml *n, tv_nvml_handle device, tv_buf *b)
     const tv_nvml_call call = tv_nvml_find(n, "nvmlDeviceGetBAR1MemoryInfo");
     const int status = call.symbol ? call.block(device, &bar1) : TV_NVML_MISSING;
     open_element(b, "bar1_memory_usage");
-    put_mib(n, b, "total", status, bar1.total);
-    put_mib(n, b, "used", status, bar1.used);
-    put_mib(n, b, "free", status, bar1.free);
+    put_memory_size(n, b, "total", status, bar1.total);
+    put_memory_size(n, b, "used", status, bar1.used);
+    put_memory_size(n, b, "free", status, bar1.free);
     close_element(b, "bar1_memory_usage");
 }
 
@@ -310,7 +310,7 @@ static void put_process(const tv_nvml *n, tv_buf *b, const process *p, const cha
     put_number(n, b, "pid", TV_NVML_OK, p->pid, "");
     tv_nvml_element(b, "type", tv_str_of(type));
     tv_nvml_element(b, "process_name", tv_str_of(name));
-    put_mib(n, b, "used_memory", TV_NVML_OK, p->used);
+    put_memory_size(n, b, "used_memory", TV_NVML_OK, p->used);
     close_element(b, "process_info");
 }
 
@@ -353,7 +353,7 @@ void tv_nvml_processes(const tv_nvml *n, tv_nvml_handle device, tv_buf *b)
 
 typedef struct attributes {
     unsigned sm, ce, dec, enc, jpg, ofa, gpu_slices, compute_slices;
-    unsigned long long memory_mib;
+    unsigned long long memory;
     unsigned char spare[64];
 } attributes;
 

@@ -33,10 +33,12 @@ bool tv_holds(tv_str s, const char *needle)
 bool tv_holds_nocase(tv_str s, const char *needle)
 {
     const size_t n = strlen(needle);
+    const char small = (char)(needle[0] | 32), large = (char)(needle[0] & ~32);
     for (size_t i = 0; i + n <= s.n; i++)
-        if (tv_str_eq_nocase((tv_str){s.p + i, n}, (tv_str){needle, n}))
+        if ((s.p[i] == small || s.p[i] == large || s.p[i] == needle[0]) &&
+            tv_str_eq_nocase((tv_str){s.p + i, n}, (tv_str){needle, n}))
             return true;
-    return false;
+    return n == 0;
 }
 
 /* ---- numbers ---- */

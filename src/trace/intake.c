@@ -182,9 +182,19 @@ static const tv_err *read_zip(intake *in, tv_str path, tv_str name)
     tv_zip zip;
     TV_TRY(tv_file_map(in->open, path, &bytes));
     TV_TRY(tv_zip_open(in->open, name, bytes, &zip));
+    /* entries may share their bytes: all together keep the ratio */
+    const uint64_t most = TV_LIMIT_INFLATE_FREE_BYTES + TV_LIMIT_INFLATE_RATIO * (uint64_t)bytes.n;
+    uint64_t total = 0;
     for (size_t i = 0; i < zip.n && in->files < TV_LIMIT_CAPTURED_FILES; i++) {
         if (tv_str_ends(zip.entries[i].name, TV_S("/")))
             continue;
+        if (zip.entries[i].bytes > most - total) {
+            list_file(
+                in, name, in->scene->last, total,
+                TV_FAIL0(in->a, TV_LIMIT, "zip.bomb", N_("inflates far beyond what data does")));
+            return NULL;
+        }
+        total += zip.entries[i].bytes;
         const tv_mark mark = tv_arena_mark(in->open);
         const tv_str inner = inner_name(in, name, zip.entries[i].name);
         const tv_err *e = read_entry(in, &zip, &zip.entries[i], inner);

@@ -95,9 +95,8 @@ static tv_str as_shown(tv_str s)
 size_t tv_count_lines(tv_str text)
 {
     size_t n = 0;
-    const char *end = text.p + text.n;
-    for (const char *p = text.p; p && p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
-        n++;
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == '\n';
     return n;
 }
 
@@ -117,15 +116,12 @@ bool tv_is_binary(tv_str text)
 
 tv_lines_cut tv_cut_lines(tv_str text, size_t most)
 {
-    tv_lines_cut cut = {text, {0}, 0};
+    tv_lines_cut cut = {text, {0}, tv_count_lines(text)};
+    if (cut.n <= most)
+        return cut;
     size_t at = 0;
-    while (at < text.n && cut.n < most) {
-        const char *end = memchr(text.p + at, '\n', text.n - at);
-        if (!end)
-            return cut;
-        at = (size_t)(end - text.p) + 1;
-        cut.n++;
-    }
+    for (cut.n = 0; at < text.n && cut.n < most; at++)
+        cut.n += text.p[at] == '\n';
     cut.head = tv_str_take(text, at);
     cut.tail = tv_str_drop(text, at);
     return cut;
