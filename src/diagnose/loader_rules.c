@@ -171,12 +171,27 @@ static bool torch_host(const tv_sighting *s, host_bound *b)
            !(malloc_s > 0.2 * b->host_s);
 }
 
+/* Sums of nsys: the host's time is that within the API. */
+static bool nsys_host(const tv_sighting *s, host_bound *b)
+{
+    const tv_note *facts = &s->facts;
+    b->at = NULL;
+    b->host_s = tv_noted_num(facts, "runtime_s");
+    b->device_s = tv_noted_num(facts, "kernel_s");
+    b->kernel_s = tv_noted_num(facts, "kernel_mean_s");
+    return tv_noted_num(facts, "launches") >= 100 && b->kernel_s < 30e-6 &&
+           b->device_s < 0.4 * b->host_s &&
+           !(tv_noted_num(facts, "sync_call_s") > 0.3 * b->host_s) &&
+           !(tv_noted_num(facts, "device_malloc_s") > 0.2 * b->host_s);
+}
+
 static void judge_launch(tv_inquiry *q, const tv_rule *rule)
 {
     static const struct {
         const char *kind;
         bool (*of)(const tv_sighting *s, host_bound *b);
-    } sorts[] = {{"paddle-profiler", paddle_host}, {"key_averages", torch_host}};
+    } sorts[] = {
+        {"paddle-profiler", paddle_host}, {"key_averages", torch_host}, {"nsys", nsys_host}};
     for (size_t k = 0; k < sizeof sorts / sizeof *sorts; k++)
         for (const tv_sighting *s = tv_scene_first(q->scene, sorts[k].kind); s;
              s = tv_scene_next(s, sorts[k].kind)) {

@@ -279,6 +279,13 @@ static bool cache_is_short(const tv_inquiry *q, double *limit_bytes)
             return true;
         }
     }
+    for (const tv_sighting *s = tv_scene_first(q->scene, "free"); s; s = tv_scene_next(s, "free")) {
+        const double total = tv_noted_num(&s->facts, "mem_total_bytes");
+        if (tv_noted_num(&s->facts, "mem_available_bytes") < 0.1 * total) {
+            *limit_bytes = total;
+            return true;
+        }
+    }
     return false;
 }
 
