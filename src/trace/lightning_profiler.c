@@ -130,8 +130,9 @@ static void end_table(reading *g, const char *format)
     tv_note *facts = &g->s->facts;
     (void)tv_note_str(a, facts, "format", tv_str_of(format));
     (void)tv_note_num(a, facts, "rows", (double)g->rows);
-    /* The oldest tables have neither; their actions do not nest. */
-    const double whole_s = g->epoch_s > 0 ? g->epoch_s : g->total_s > 0 ? g->total_s : g->sum_s;
+    /* The oldest tables have neither; their actions do not nest. A single action is no whole. */
+    const double all_s = g->rows >= 3 ? g->sum_s : 0;
+    const double whole_s = g->epoch_s > 0 ? g->epoch_s : g->total_s > 0 ? g->total_s : all_s;
     if (g->loader) {
         const double share = g->loader_s / whole_s;
         tv_note *loader = tv_note_str(a, facts, "loader", TV_S("unknown"));
@@ -170,7 +171,8 @@ static void read_simple(reading *g)
     unsigned idle = 0;
     bool inside = false;
     for (size_t i = 0; i < g->r->sheet->n; i++) {
-        const tv_str line = tv_bare(g->r->sheet->v[i].s);
+        /* Not tv_bare: "Action  | " looks like a container's name and its bar. */
+        const tv_str line = tv_str_trim(g->r->sheet->v[i].s);
         columns at;
         if (tv_holds(line, "Action") && take_head(line, &at)) {
             end_table(g, "lightning-simple");
