@@ -245,12 +245,13 @@ static const name_slot *name_of(export *e, int64_t id)
     name_slot *slot = &e->names[at];
     if (slot->used && slot->id == id)
         return slot;
-    const tv_str s = string_of(e, id);
+    tv_str s = string_of(e, id);
+    if (!s.n)
+        s = TV_S("(unnamed)");
     const tv_str begin = tv_str_take(s, sizeof slot->text);
     *slot = (name_slot){.id = id, .used = true, .waits = tv_call_waits(s)};
     slot->n = (unsigned char)begin.n;
-    if (begin.n)
-        memcpy(slot->text, begin.p, begin.n);
+    memcpy(slot->text, begin.p, begin.n);
     slot->number = tv_timeline_name(e->t, s);
     return slot;
 }
