@@ -64,7 +64,12 @@ static void judge_decode(tv_inquiry *q, const tv_rule *rule)
             continue;
         if (tv_storage_waits(&load))
             continue; /* D03, D09 */
-        tv_finding *f = tv_found(q, rule, s, w.at);
+        tv_finding *f = tv_wait_found(q, rule, s);
+        if (f) {
+            tv_found_also(q, f, s, w.at);
+            continue;
+        }
+        f = tv_found(q, rule, s, w.at);
         put_wait(q, f, &w);
         if (tv_cpu_is_full(&load)) {
             tv_found_num(q, f, "cpu_idle_frac", TV_ARG_RATIO, load.idle_frac);
@@ -95,8 +100,13 @@ static void judge_reader(tv_inquiry *q, const tv_rule *rule)
             if (!tv_noted_is(facts, "framework", "paddle") || !(share > least))
                 continue;
             const tv_note *at = tv_noted(facts, key);
-            tv_finding *f =
-                tv_found(q, rule, s, at && at->line ? at : tv_noted(facts, "model.dataloader"));
+            const tv_note *place = at && at->line ? at : tv_noted(facts, "model.dataloader");
+            tv_finding *f = tv_wait_found(q, rule, s);
+            if (f) {
+                tv_found_also(q, f, s, place);
+                continue;
+            }
+            f = tv_found(q, rule, s, place);
             const tv_wait w = {
                 s,     at,   TV_LOADER_UNKNOWN, share, tv_noted_num(facts, "reader_cost_avg_s"),
                 false, false};
@@ -116,8 +126,46 @@ static void judge_reader(tv_inquiry *q, const tv_rule *rule)
 
 /* ---- D14 ---- */
 
+/* The cores that a container or an affinity mask leaves; NaN: not seen. */
+static double allowed_cpus(const tv_inquiry *q, const tv_sighting **where, const tv_note **at)
+{
+    static const char *const paths[] = {"cgroup.cpu_limit", "cpus_allowed_n"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        for (const tv_sighting *s = tv_scene_first(q->scene, "host"); s;
+             s = tv_scene_next(s, "host"))
+            if (tv_noted_num(&s->facts, paths[i]) > 0) {
+                *where = s;
+                *at = tv_noted(&s->facts, paths[i]);
+                return (*at)->number;
+            }
+    return (double)NAN;
+}
+
+/* A script's or a command's own number of workers against them. */
+static void judge_stated_workers(tv_inquiry *q, const tv_rule *rule)
+{
+    static const struct {
+        const char *kind, *path;
+    } places[] = {{"script", "loaders.0.workers"}, {"command", "workers"}};
+    const tv_sighting *where = NULL;
+    const tv_note *limit = NULL;
+    const double cpus = allowed_cpus(q, &where, &limit);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        for (const tv_sighting *s = tv_scene_first(q->scene, places[i].kind); s;
+             s = tv_scene_next(s, places[i].kind)) {
+            const double workers = tv_noted_num(&s->facts, places[i].path);
+            if (!(workers > cpus))
+                continue;
+            tv_finding *f = tv_found(q, rule, s, tv_noted(&s->facts, "loaders.0"));
+            tv_found_also(q, f, where, limit);
+            tv_found_num(q, f, "workers", TV_ARG_NUMBER, workers);
+            tv_found_num(q, f, "cpus", TV_ARG_NUMBER, cpus);
+        }
+}
+
 static void judge_worker_count(tv_inquiry *q, const tv_rule *rule)
 {
+    judge_stated_workers(q, rule);
     for (const tv_sighting *s = tv_scene_first(q->scene, "loader-workers"); s;
          s = tv_scene_next(s, "loader-workers")) {
         const double workers = tv_noted_num(&s->facts, "workers");

@@ -75,6 +75,16 @@ bool tv_wait_of(const tv_sighting *s, tv_wait *out)
     return false;
 }
 
+tv_finding *tv_wait_found(const tv_inquiry *q, const tv_rule *rule, const tv_sighting *s)
+{
+    for (size_t i = 0; is_kind(s, "train-log") && i < q->out->findings.n; i++) {
+        tv_finding *f = q->out->findings.v[i];
+        if (f->rule == rule && f->evidence.n && tv_str_eq(f->evidence.v[0].file, s->file))
+            return f;
+    }
+    return NULL;
+}
+
 /* ---- the host ---- */
 
 static void take_cpu(tv_host_load *load, const tv_note *facts)

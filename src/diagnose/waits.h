@@ -27,6 +27,10 @@ bool tv_wait_of(const tv_sighting *s, tv_wait *out);
 /* The first share of a sighting that is called a finding. */
 #define TV_WAIT_FINDING 0.10
 
+/* A long log is read part by part, and each part is a sighting of its own: the finding that an
+ * earlier part of the same log made for the rule; NULL: none. */
+tv_finding *tv_wait_found(const tv_inquiry *q, const tv_rule *rule, const tv_sighting *s);
+
 /* What the host did meanwhile: NaN where nothing was seen. */
 typedef struct tv_host_load {
     double idle_frac;
