@@ -92,4 +92,7 @@ void tv_timeline_flop(tv_timeline *t, tv_kernel_class kind, tv_str dtype, double
 /* Sorts and sweeps, writes the facts and gives the memory back. The timeline is over then. */
 void tv_timeline_facts(tv_timeline *t, tv_arena *a, tv_note *facts);
 
+/* The same of a profile that holds nothing but memory. */
+void tv_timeline_memory_facts(tv_timeline *t, tv_arena *a, tv_note *facts);
+
 #endif

@@ -530,6 +530,20 @@ static void put_layer(const writing *o)
         (void)tv_note_null(o->a, o->facts, "layer");
 }
 
+static void give_back(tv_timeline *t)
+{
+    tv_arena *own = t->a;
+    const tv_mark blank = t->blank;
+    tv_arena_rewind(own, blank);
+}
+
+void tv_timeline_memory_facts(tv_timeline *t, tv_arena *a, tv_note *facts)
+{
+    const writing o = {t, NULL, a, facts, 1};
+    put_memory(&o);
+    give_back(t);
+}
+
 void tv_timeline_facts(tv_timeline *t, tv_arena *a, tv_note *facts)
 {
     tv_swept *w = tv_new(t->a, tv_swept, 1);
@@ -553,7 +567,5 @@ void tv_timeline_facts(tv_timeline *t, tv_arena *a, tv_note *facts)
     put_comm_kernels(&o);
     put_memory(&o);
     put_flop(&o);
-    tv_arena *own = t->a;
-    const tv_mark blank = t->blank;
-    tv_arena_rewind(own, blank);
+    give_back(t);
 }
