@@ -15,15 +15,17 @@ static const double small_collective_bytes = 262144;
 
 enum { first_slots = 1024 };
 
-/* ---- histograms: buckets of a quarter octave ---- */
+/* ---- histograms: buckets of a sixteenth octave ---- */
+
+enum { parts = 16, part_bits = 4 };
 
 void tv_histogram_add(tv_histogram *h, int64_t ns)
 {
-    uint64_t v = ns > 0 ? (uint64_t)ns : 0;
+    const uint64_t v = ns > 0 ? (uint64_t)ns : 0;
     unsigned bucket = (unsigned)v;
-    if (v >= 4) {
+    if (v >= parts) {
         const unsigned octave = 63 - (unsigned)__builtin_clzll(v);
-        bucket = octave * 4 + (unsigned)(v >> (octave - 2) & 3) - 4;
+        bucket = (octave - part_bits + 1) * parts + (unsigned)(v >> (octave - part_bits) & 15);
     }
     h->v[bucket < TV_HISTOGRAM ? bucket : TV_HISTOGRAM - 1]++;
     h->n++;
@@ -32,10 +34,10 @@ void tv_histogram_add(tv_histogram *h, int64_t ns)
 /* The middle of a bucket, in nanoseconds. */
 static double bucket_ns(unsigned bucket)
 {
-    if (bucket < 4)
+    if (bucket < 2 * parts)
         return bucket;
-    const unsigned octave = (bucket + 4) / 4, part = bucket % 4;
-    return ldexp(4.5 + part, (int)octave - 2);
+    const unsigned octave = bucket / parts + part_bits - 1;
+    return ldexp(parts + 0.5 + bucket % parts, (int)octave - part_bits);
 }
 
 double tv_histogram_quantile(const tv_histogram *h, double share)

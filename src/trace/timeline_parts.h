@@ -65,8 +65,8 @@ typedef struct tv_copies {
     uint64_t small; /* pageable or not, under TV_COPY_SMALL_BYTES */
 } tv_copies;
 
-/* Durations by their logarithm, four to an octave: a median to a tenth. */
-enum { TV_HISTOGRAM = 256 };
+/* Durations by their logarithm, sixteen to an octave: a median to 3 %. */
+enum { TV_HISTOGRAM = 1024 };
 typedef struct tv_histogram {
     uint64_t v[TV_HISTOGRAM];
     uint64_t n;

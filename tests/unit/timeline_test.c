@@ -121,7 +121,7 @@ static void idle_before_a_launch_is_the_hosts(void **state)
     tv_note facts = {.type = TV_NOTE_MAP};
     tv_timeline_facts(t, a, &facts);
     assert_close(tv_noted_num(&facts, "linked_share"), 1, 0);
-    assert_close(tv_noted_num(&facts, "launch_delay_median_s"), 3008e-9, 0.1);
+    assert_close(tv_noted_num(&facts, "launch_delay_median_s"), 3008e-9, 0.03);
     assert_close(tv_noted_num(&facts, "host_wait_s"), 10 * 6992e-9, 0.01);
     assert_close(tv_noted_num(&facts, "launches"), 10, 0);
     tv_arena_close(a);
