@@ -1,83 +1,5 @@
-/* What the readers of environments, commands and scripts find, with what loggers and terminals put
- * around it. A case is a text and the facts that it must give, as JSON. */
-#include "testing.h"
-
-#include "trace/trace.h"
-
-typedef struct want_row {
-    const char *path;
-    const char *json;
-} want_row;
-
-enum { MOST_WANTED = 14 };
-
-typedef struct case_row {
-    const char *name;
-    const char *text;
-    const char *kind;
-    want_row want[MOST_WANTED];
-} case_row;
-
-/* Compact: what the writer puts between members does not matter here. */
-static tv_str compact(tv_arena *a, const tv_note *note)
-{
-    tv_buf b = tv_buf_in(a), c = tv_buf_in(a);
-    tv_json_out w = tv_json_write(&b);
-    tv_json_note(&w, note);
-    bool quoted = false;
-    for (size_t i = 0; i < b.n; i++) {
-        const char k = tv_buf_str(&b).p[i];
-        quoted ^= k == '"';
-        if (quoted || (k != ' ' && k != '\n'))
-            tv_putc(&c, k);
-    }
-    return tv_buf_str(&c);
-}
-
-static void check_case(const case_row *row, tv_str text)
-{
-    tv_arena *a = test_arena();
-    tv_scene scene = {0};
-    assert_ok(a, tv_trace_document(a, TV_S("pasted.txt"), text, &scene));
-    const tv_sighting *s = tv_scene_first(&scene, row->kind);
-    if (!row->want[0].path) {
-        if (s)
-            fail_msg("%s: a %s was seen", row->name, row->kind);
-        tv_arena_close(a);
-        return;
-    }
-    if (!s)
-        fail_msg("%s: no %s was seen", row->name, row->kind);
-    for (const want_row *w = row->want; w->path; w++) {
-        const tv_note *note = tv_noted(&s->facts, w->path);
-        const tv_str got = note ? compact(a, note) : TV_S("absent");
-        if (!tv_str_is(got, w->json))
-            fail_msg("%s: %s is %.*s, want %s", row->name, w->path, TV_FMT(got), w->json);
-    }
-    tv_arena_close(a);
-}
-
-/* Every line with something before it, and the line end of Windows behind it. */
-static tv_str dressed(tv_arena *a, const char *text, const char *before, const char *behind)
-{
-    tv_buf b = tv_buf_in(a);
-    for (tv_cut cut = {.tail = tv_str_of(text), .found = true}; cut.found && cut.tail.n;) {
-        cut = tv_str_cut(cut.tail, '\n');
-        tv_puts(&b, before);
-        tv_put(&b, cut.head);
-        tv_puts(&b, behind);
-        tv_putc(&b, '\n');
-    }
-    return tv_buf_str(&b);
-}
-
-static void check_all(const case_row *rows, size_t n, const char *before, const char *behind)
-{
-    tv_arena *a = test_arena();
-    for (size_t i = 0; i < n; i++)
-        check_case(&rows[i], dressed(a, rows[i].text, before, behind));
-    tv_arena_close(a);
-}
+/* What the readers of environments, installation errors and packages find. */
+#include "pasted.h"
 
 static const case_row environments[] = {
     {"0.4",
@@ -509,253 +431,6 @@ static const case_row variables[] = {
      {{NULL, NULL}}},
 };
 
-static const case_row disks[] = {
-    {"df",
-     "Filesystem      Size  Used Avail Use% Mounted on\n"
-     "/dev/sda2       100G   95G  5.0G  95% /\n"
-     "shm              64M   64M     0 100% /dev/shm\n",
-     "disk-space",
-     {{"mounts", "[{\"device\":\"/dev/sda2\",\"mount\":\"/"
-                 "\",\"size_bytes\":107374182400,\"used_bytes\":102005473280,\"avail_bytes\":"
-                 "5368709120,\"use_frac\":0.95}]"}}},
-    {"blocks",
-     "Filesystem     1K-blocks     Used Available Use% Mounted on\n"
-     "/dev/vda1       10485760 10485760         0 100% /data\n",
-     "disk-space",
-     {{"mounts.0.size_bytes", "10737418240"}, {"mounts.0.use_frac", "1"}}},
-    {"inodes",
-     "Filesystem      Inodes  IUsed IFree IUse% Mounted on\n"
-     "/dev/vdb       6553600 6553600     0  100% /data\n",
-     "disk-space",
-     {{"mounts.0.inodes", "6553600"}, {"mounts.0.inodes_frac", "1"}}},
-    {"error",
-     "OSError: [Errno 28] No space left on device: '/out/e3.ckpt'\n",
-     "disk-space",
-     {{"error", "\"no space left\""}, {"path", "\"/out/e3.ckpt\""}}},
-    {"quota",
-     "OSError: [Errno 122] Disk quota exceeded\n",
-     "disk-space",
-     {{"error", "\"quota exceeded\""}}},
-    {"shared memory is none",
-     "RuntimeError: unable to write to file </torch_77_1>: No space left on device (28) /dev/shm\n",
-     "disk-space",
-     {{NULL, NULL}}},
-};
-
-static const case_row commands[] = {
-    {"docker",
-     "docker run --rm -it --gpus '\"device=0,2\"' --shm-size 16g --ulimit memlock=-1 -e "
-     "NCCL_DEBUG=INFO -v /d:/d org/train:1 torchrun --standalone --nproc_per_node=2 train.py -j 12 "
-     "-b 64\n",
-     "command",
-     {{"tool", "\"docker\""},
-      {"gpus_asked", "\"\\\"device=0,2\\\"\""},
-      {"shm_bytes", "17179869184"},
-      {"memlock", "\"-1\""},
-      {"image", "\"org/train:1\""},
-      {"launcher", "\"torchrun\""},
-      {"nproc_per_node", "\"2\""},
-      {"standalone", "true"},
-      {"script", "\"train.py\""},
-      {"workers", "12"},
-      {"batch", "64"},
-      {"env", "{\"NCCL_DEBUG\":\"INFO\"}"}}},
-    {"lines",
-     "docker run -d \\\n"
-     "  --runtime=nvidia \\\n"
-     "  --ipc=host --memory=64g --cpus=16 \\\n"
-     "  org/train:1\n",
-     "command",
-     {{"runtime", "\"nvidia\""},
-      {"ipc", "\"host\""},
-      {"memory_bytes", "68719476736"},
-      {"cpus", "16"},
-      {"image", "\"org/train:1\""}}},
-    {"launch module",
-     "CUDA_VISIBLE_DEVICES=0,1 python -m torch.distributed.launch --nproc_per_node 2 --master_port "
-     "29600 tools/train.py --data.num_workers=4\n",
-     "command",
-     {{"launcher", "\"torch.distributed.launch\""},
-      {"nproc_per_node", "\"2\""},
-      {"master_port", "29600"},
-      {"workers", "4"},
-      {"env", "{\"CUDA_VISIBLE_DEVICES\":\"0,1\"}"}}},
-    {"paddle",
-     "python -m paddle.distributed.launch --gpus \"0,1,2,3\" tools/train.py -c a.yml -o "
-     "TrainReader.worker_num=8\n",
-     "command",
-     {{"launcher", "\"paddle\""}, {"devices", "\"0,1,2,3\""}, {"workers", "8"}}},
-    {"deepspeed",
-     "deepspeed --num_gpus=8 --hostfile hosts train.py --per_device_train_batch_size 4\n",
-     "command",
-     {{"launcher", "\"deepspeed\""},
-      {"nproc_per_node", "\"8\""},
-      {"hostfile", "\"hosts\""},
-      {"batch", "4"}}},
-    {"wrapped",
-     "sudo numactl -N 1 -m 1 timeout 60 mpirun -np 16 --allow-run-as-root -x NCCL_IB_HCA=mlx5 "
-     "python3 bench.py\n",
-     "command",
-     {{"launcher", "\"mpirun\""},
-      {"processes", "16"},
-      {"pinned", "\"numactl\""},
-      {"env", "{\"NCCL_IB_HCA\":\"mlx5\"}"},
-      {"script", "\"bench.py\""}}},
-    {"inner shell",
-     "docker run --gpus all org/train:1 bash -c 'cd /w && accelerate launch --num_processes 4 "
-     "train.py --num_workers 6'\n",
-     "command",
-     {{"launcher", "\"accelerate\""}, {"num_processes", "4"}, {"workers", "6"}}},
-    {"slurm",
-     "#!/bin/bash\n"
-     "#SBATCH --nodes=2\n"
-     "#SBATCH --gres=gpu:a100:4\n"
-     "#SBATCH --cpus-per-task=32\n"
-     "#SBATCH --mem=256G\n",
-     "command",
-     {{"tool", "\"sbatch\""},
-      {"nodes", "2"},
-      {"gpus_per_node", "4"},
-      {"cpus_per_task", "32"},
-      {"memory_bytes", "274877906944"}}},
-    {"pod",
-     "apiVersion: v1\n"
-     "kind: Pod\n"
-     "spec:\n"
-     "  containers:\n"
-     "  - name: a\n"
-     "    image: org/train:1\n"
-     "    command: [\"torchrun\", \"--nproc_per_node=2\", \"train.py\"]\n"
-     "    env:\n"
-     "    - name: NCCL_DEBUG\n"
-     "      value: \"INFO\"\n"
-     "    resources:\n"
-     "      limits:\n"
-     "        cpu: 500m\n"
-     "        memory: 8Gi\n"
-     "        nvidia.com/gpu: 2\n"
-     "    volumeMounts:\n"
-     "    - mountPath: /dev/shm\n"
-     "      name: s\n"
-     "  volumes:\n"
-     "  - name: s\n"
-     "    emptyDir:\n"
-     "      medium: Memory\n",
-     "command",
-     {{"tool", "\"kubernetes\""},
-      {"image", "\"org/train:1\""},
-      {"gpus_per_node", "2"},
-      {"cpus", "0.5"},
-      {"memory_bytes", "8589934592"},
-      {"shm_mount", "\"emptyDir Memory\""},
-      {"launcher", "\"torchrun\""},
-      {"env", "{\"NCCL_DEBUG\":\"INFO\"}"}}},
-    {"compose",
-     "services:\n"
-     "  t:\n"
-     "    image: org/train:1\n"
-     "    shm_size: 2gb\n"
-     "    ipc: host\n"
-     "    environment:\n"
-     "      - NCCL_DEBUG=WARN\n"
-     "    command: python train.py --workers 2\n",
-     "command",
-     {{"tool", "\"compose\""},
-      {"shm_bytes", "2147483648"},
-      {"ipc", "\"host\""},
-      {"env", "{\"NCCL_DEBUG\":\"WARN\"}"},
-      {"workers", "2"}}},
-    {"prose is none",
-     "You may use docker run --gpus all for this, as the guide says.\n",
-     "command",
-     {{NULL, NULL}}},
-};
-
-static const case_row scripts[] = {
-    {"script",
-     "import torch\n"
-     "from torch.utils.data import DataLoader\n"
-     "loader = DataLoader(\n"
-     "    data,  # pictures\n"
-     "    batch_size=32,\n"
-     "    num_workers=cfg.workers,\n"
-     "    pin_memory=True,\n"
-     ")\n"
-     "for x in loader:\n"
-     "    loss = model(x.cuda())\n"
-     "    loss.backward()\n",
-     "script",
-     {{"framework", "\"pytorch\""},
-      {"loaders.0.batch", "32"},
-      {"loaders.0.workers", "null"},
-      {"loaders.0.pin_memory", "true"}}},
-    {"own variables",
-     "import os\nimport torch\n"
-     "os.environ[\"CUDA_LAUNCH_BLOCKING\"] = \"1\"\n"
-     "os.environ.setdefault(\"MASTER_PORT\", \"29500\")\n"
-     "if os.environ[\"RANK\"] == \"0\":\n"
-     "    pass\n",
-     "script",
-     {{"env", "{\"CUDA_LAUNCH_BLOCKING\":\"1\",\"MASTER_PORT\":\"29500\"}"}}},
-    {"text is no code",
-     "\"\"\"\n"
-     "import torch\n"
-     "nn.DataParallel(x)\n"
-     "\"\"\"\n"
-     "import torch\n"
-     "x = 1\n"
-     "model = torch.nn.Linear(1, 1)\n"
-     "opt = torch.optim.SGD(model.parameters(), 1)\n",
-     "script",
-     {{"lint", "absent"}}},
-    {"traceback is none",
-     "  File \"a.py\", line 1, in <module>\n"
-     "    import torch\n"
-     "ModuleNotFoundError: No module named 'x'\n",
-     "script",
-     {{NULL, NULL}}},
-};
-
-static const case_row latencies[] = {
-    {"unit behind",
-     "req 0 latency: 50 ms\n"
-     "req 1 latency: 10 ms\n"
-     "req 2 latency: 10 ms\n"
-     "req 3 latency: 10 ms\n"
-     "req 4 latency: 10 ms\n"
-     "req 5 latency: 10 ms\n"
-     "req 6 latency: 10 ms\n"
-     "req 7 latency: 20 ms\n",
-     "latency",
-     {{"calls", "8"}, {"first_s", "0.05"}, {"median_s", "0.01"}}},
-    {"unit before",
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n"
-     "infer time_ms=8\n",
-     "latency",
-     {{"calls", "9"}, {"median_s", "0.008"}}},
-    {"trtexec",
-     "[I] Latency: min = 1.0 ms, max = 9.0 ms, mean = 1.3 ms, median = 1.2 ms, percentile(90%) = "
-     "1.5 ms, percentile(99%) = 7.5 ms\n",
-     "latency",
-     {{"median_s", "0.0012"}, {"p99_s", "0.0075"}}},
-    {"governor",
-     "$ cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor\n"
-     "ondemand\n"
-     "ondemand\n"
-     "performance\n",
-     "cpu-power",
-     {{"governor", "\"ondemand\""}, {"governors", "{\"ondemand\":2,\"performance\":1}"}}},
-};
-
-#define N_OF(table) (sizeof(table) / sizeof *(table))
-
 static void test_environments(void **state)
 {
     (void)state;
@@ -791,34 +466,6 @@ static void test_variables(void **state)
     check_all(variables, N_OF(variables), "", "\r");
 }
 
-static void test_disks(void **state)
-{
-    (void)state;
-    check_all(disks, N_OF(disks), "", "");
-    check_all(disks, N_OF(disks), "", "\r");
-}
-
-static void test_commands(void **state)
-{
-    (void)state;
-    check_all(commands, N_OF(commands), "", "");
-    check_all(commands, N_OF(commands), "", "\r");
-}
-
-static void test_scripts(void **state)
-{
-    (void)state;
-    check_all(scripts, N_OF(scripts), "", "");
-    check_all(scripts, N_OF(scripts), "", "\r");
-}
-
-static void test_latencies(void **state)
-{
-    (void)state;
-    check_all(latencies, N_OF(latencies), "", "");
-    check_all(latencies, N_OF(latencies), "", "\r");
-}
-
 /* What loggers put before the lines of environments and errors. */
 static void test_prefixes(void **state)
 {
@@ -826,30 +473,16 @@ static void test_prefixes(void **state)
     static const char *const before[] = {"    ", "[rank3]: ", "ollama  | ", "\033[31m"};
     for (size_t i = 0; i < N_OF(before); i++) {
         check_all(errors, N_OF(errors), before[i], "");
-        if (i != 2)
-            check_all(disks, N_OF(disks), i == 1 ? "" : before[i], "");
         check_all(environments, 10, before[i], "");
     }
 }
 
-/* Cut anywhere, nothing is read past the end. */
 static void test_cuts(void **state)
 {
     (void)state;
-    static const case_row *const groups[] = {environments, errors, commands, scripts, packages};
-    static const size_t counts[] = {N_OF(environments), N_OF(errors), N_OF(commands), N_OF(scripts),
-                                    N_OF(packages)};
-    for (size_t g = 0; g < N_OF(groups); g++)
-        for (size_t i = 0; i < counts[g]; i++) {
-            const tv_str text = tv_str_of(groups[g][i].text);
-            for (size_t n = 0; n < text.n; n += 7) {
-                tv_arena *a = test_arena();
-                tv_scene scene = {0};
-                const tv_str part = tv_str_copy(a, tv_str_take(text, n));
-                assert_ok(a, tv_trace_document(a, TV_S("cut.txt"), part, &scene));
-                tv_arena_close(a);
-            }
-        }
+    check_cuts(environments, N_OF(environments));
+    check_cuts(errors, N_OF(errors));
+    check_cuts(packages, N_OF(packages));
 }
 
 int main(void)
@@ -857,9 +490,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_environments), cmocka_unit_test(test_short_reports),
         cmocka_unit_test(test_errors),       cmocka_unit_test(test_packages),
-        cmocka_unit_test(test_variables),    cmocka_unit_test(test_disks),
-        cmocka_unit_test(test_commands),     cmocka_unit_test(test_scripts),
-        cmocka_unit_test(test_latencies),    cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_variables),    cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
