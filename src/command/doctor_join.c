@@ -81,8 +81,8 @@ static const tv_device *nearest(tv_naming found, double total_bytes)
     const tv_device *best = NULL;
     for (size_t i = 0; i < tv_naming_count(found); i++) {
         const tv_device *d = tv_naming_at(found, i);
-        if (!best || fabs(tv_device_memory(d) - total_bytes) <
-                         fabs(tv_device_memory(best) - total_bytes))
+        if (!best ||
+            fabs(tv_device_memory(d) - total_bytes) < fabs(tv_device_memory(best) - total_bytes))
             best = d;
     }
     return best;

@@ -6,7 +6,7 @@
 #include "catalog/catalog.h"
 #include "command.h"
 #include "diagnose/diagnose.h"
-#include "diagnose/traced.h"
+#include "diagnose/trace_scene.h"
 #include "doctor_join.h"
 #include "report/trace_out.h"
 #include "trace/trace.h"

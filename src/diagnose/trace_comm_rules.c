@@ -1,6 +1,6 @@
 /* Communication in profiles: exposed, small, on one process, and who makes the others wait. The
  * loader is looked at first: a rank that waits for data makes all others wait in a collective. */
-#include "traced.h"
+#include "trace_scene.h"
 
 #include <math.h>
 

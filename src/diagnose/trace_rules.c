@@ -1,6 +1,6 @@
 /* What a profile says of one process: copies that block, launches, reads of single numbers, memory
  * that grows, checkpoints, and how much of the work is matrix work. */
-#include "traced.h"
+#include "trace_scene.h"
 
 #include <math.h>
 

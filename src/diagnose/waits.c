@@ -1,3 +1,5 @@
+/* Waiting for data and what the host did meanwhile, from whichever document told it. Knows no
+ * rule. */
 #include "waits.h"
 
 #include <math.h>

@@ -218,7 +218,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-bool tv_read_us(tv_str s, int64_t *ns, bool *fraction)
+bool tv_read_stamp(tv_str s, int64_t *ns, bool *fraction)
 {
     const char *p = s.p, *end = s.p + s.n;
     const bool minus = p < end && *p == '-';
@@ -370,10 +370,10 @@ static void set_member(tv_event *e, tv_str key, tv_str value)
     if (key.n == 2 && k[0] == 'p' && k[1] == 'h') {
         e->ph = value.n ? *value.p : 0;
     } else if (key.n == 2 && k[0] == 't' && k[1] == 's') {
-        e->has_ts = tv_read_us(value, &e->ts_ns, &fraction);
+        e->has_ts = tv_read_stamp(value, &e->ts_ns, &fraction);
         e->ts_fraction = fraction;
     } else if (key.n == 3 && memcmp(k, "dur", 3) == 0) {
-        e->has_dur = tv_read_us(value, &e->dur_ns, &fraction);
+        e->has_dur = tv_read_stamp(value, &e->dur_ns, &fraction);
     } else if (key.n == 3 && memcmp(k, "cat", 3) == 0) {
         e->cat = value;
     } else if (key.n == 3 && memcmp(k, "pid", 3) == 0) {

@@ -49,7 +49,7 @@ tv_arg_scan tv_args_of(tv_str args);
 /* The next member; texts come without their quotes. False at the end. */
 bool tv_args_next(tv_arg_scan *s, tv_str *key, tv_str *value);
 /* Microseconds with or without decimals, as whole nanoseconds; false: no number. */
-bool tv_read_us(tv_str s, int64_t *ns, bool *fraction);
+bool tv_read_stamp(tv_str s, int64_t *ns, bool *fraction);
 /* A decimal number that ends where it ends; NaN: none. */
 double tv_read_number(tv_str s);
 

@@ -245,7 +245,7 @@ static bool is_command(tv_str line, bool *skipped)
     return true;
 }
 
-/* "Linux 5.15.0-91-generic (host) 	01/02/24 	_x86_64_	(16 CPU)"; the last two came with
+/* "Linux 5.15.0-91-generic (host)     01/02/24     _x86_64_    (16 CPU)"; the last two came with
  * sysstat 9. */
 static bool is_banner(tv_str line)
 {

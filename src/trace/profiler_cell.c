@@ -1,3 +1,4 @@
+/* Cells of profilers' tables: times, shares and sizes in their units. Knows no table. */
 #include "profiler_cell.h"
 
 #include <math.h>

@@ -46,7 +46,12 @@ static const char *of_card(handle card, const char *name)
 /* The status that a value stands for; 0: it is a value. */
 static int status_of(const char *value)
 {
-    return !value ? not_supported : *value == '!' ? (int)strtol(value + 1, NULL, 10) : ok;
+    if (!value || *value != '!')
+        return value ? ok : not_supported;
+    int status = 0;
+    for (const char *p = value + 1; *p >= '0' && *p <= '9' && status < 10000; p++)
+        status = 10 * status + (*p - '0');
+    return status;
 }
 
 static int text(const char *value, char *to, unsigned length)

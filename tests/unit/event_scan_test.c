@@ -193,7 +193,7 @@ static void reads_microseconds(void **state)
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         int64_t ns = 0;
         bool fraction;
-        const bool ok = tv_read_us(tv_str_of(times[i].text), &ns, &fraction);
+        const bool ok = tv_read_stamp(tv_str_of(times[i].text), &ns, &fraction);
         assert_int_equal(ok, times[i].ok);
         if (ok)
             assert_int_equal(ns, times[i].ns);

@@ -1,4 +1,6 @@
-#include "traced.h"
+/* Questions that several rules ask of a profile: which one, what share, who was late. Knows notes,
+ * no file. */
+#include "trace_scene.h"
 
 #include <math.h>
 #include <string.h>

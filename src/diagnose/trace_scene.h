@@ -1,6 +1,6 @@
 /* What the rules of profiles ask of a sighting of the kind `trace` (docs/facts/trace.md). */
-#ifndef TV_TRACED_H
-#define TV_TRACED_H
+#ifndef TV_TRACE_SCENE_H
+#define TV_TRACE_SCENE_H
 
 #include "diagnose.h"
 
