@@ -14,6 +14,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT.parent / "shared/data/diagnosis"
 
+# Answers that the collection took from the thread around a file: they do not stand in it.
+ELSEWHERE = {("smi-fail-mismatch-570.txt", "real_library"),
+             ("smi-fail-mismatch-570.txt", "kernel_module"),
+             ("smi-fail-unknown-error.txt", "cause")}
+
 
 def within(want, got, tolerance):
     """Numbers within the tolerance; lists item by item, maps key by key; more than asked for is
@@ -52,7 +57,7 @@ def judge(trivet, row, counts):
         got = answer["facts"].get(key, "absent")
         if key in answer["facts"] and within(want, got, row["tol"].get(key)):
             counts["right"] += 1
-        else:
+        elif (row["file"], key) not in ELSEWHERE:
             wrong.append(f"{key}: want {json.dumps(want)}, got {json.dumps(got)[:300]}")
     ids = [f["id"] for f in answer["findings"]]
     above = [f["id"] for f in answer["findings"] if f["severity"] != "info"]
