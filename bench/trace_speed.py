@@ -3,9 +3,9 @@
 agrees with two other readers: Python's json module with the arithmetic spelled out below, and
 HolisticTraceAnalysis where it is installed.
 
-trace_speed.py make FILE [--gb 2] [--ranks 1]    writes a profile as PyTorch writes it (.gz, .zst by name)
+trace_speed.py make FILE [--gb 2] [--ranks 1]    writes a profile as PyTorch does (.gz, .zst)
 trace_speed.py run TRIVET FILE                   MB/s per core, peak memory
-trace_speed.py compare TRIVET FILE               the same figures by json and by HolisticTraceAnalysis"""
+trace_speed.py compare TRIVET FILE               beside json and HolisticTraceAnalysis"""
 import argparse
 import gzip
 import json
@@ -27,7 +27,8 @@ KERNELS = [
      " at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<c10::BFloat16>,"
      " at::detail::Array<char*, 3>)", 24),
     ("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>"
-     "(int, float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*, float*, float*,"
+     "(int, float, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16 const*,"
+     " float*, float*,"
      " c10::BFloat16*)", 31),
     ("void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<128, 128, 32, 4,"
      " false, false, cutlass::bfloat16_t> >(pytorch_flash::Flash_fwd_params)", 188),
@@ -42,7 +43,8 @@ def head(rank, ranks):
     return ('{\n  "schemaVersion": 1,\n  "deviceProperties": [\n    ' +
             ",\n    ".join(device % i for i in range(8)) +
             '\n  ],\n  "distributedInfo": {"backend": "nccl", "rank": %d, "world_size": %d, '
-            '"nccl_version": "2.21.5"},\n  "record_shapes": 1,\n  "traceEvents": [\n' % (rank, ranks))
+            '"nccl_version": "2.21.5"},\n  "record_shapes": 1,\n  "traceEvents": [\n'
+            % (rank, ranks))
 
 
 def op(name, ts, dur, i):
@@ -58,14 +60,18 @@ def launch(ts, dur, i):
     return ('  {\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4711, '
             '"tid": 4711,\n    "ts": %.3f, "dur": %.3f,\n    "args": {\n      "External id": %d, '
             '"cbid": 211, "correlation": %d\n    }\n  },\n' % (ts, dur, i, i) +
-            '  {\n    "ph": "s", "id": %d, "pid": 4711, "tid": 4711, "ts": %.3f,\n    "cat": "ac2g",'
+            '  {\n    "ph": "s", "id": %d, "pid": 4711, "tid": 4711, "ts": %.3f,\n   '
+            ' "cat": "ac2g",'
             ' "name": "ac2g"\n  },\n' % (i, ts))
 
 
 def kernel(name, ts, dur, i, stream, extra=""):
-    return ('  {\n    "ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": %d,\n    "ts": %.3f,'
-            ' "dur": %.3f,\n    "args": {\n      "External id": %d,\n      "queued": 0, "device": 0, '
-            '"context": 1,\n      "stream": %d, "correlation": %d,\n      "registers per thread": 96,'
+    return ('  {\n    "ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": %d,\n   '
+            ' "ts": %.3f,'
+            ' "dur": %.3f,\n    "args": {\n      "External id": %d,\n      "queued": 0,'
+            ' "device": 0, '
+            '"context": 1,\n      "stream": %d, "correlation": %d,\n      "registers per'
+            ' thread": 96,'
             '\n      "shared memory": 41744,\n      "blocks per SM": 2.370370,\n      '
             '"warps per SM": 18.962963,\n      "grid": [32, 8, 1],\n      "block": [256, 1, 1],\n'
             '      "est. achieved occupancy %%": 25%s\n    }\n  },\n'
@@ -76,14 +82,16 @@ def kernel(name, ts, dur, i, stream, extra=""):
 
 def collective(ts, dur, i):
     extra = (',\n      "Collective name": "allreduce", "In msg nelems": 6553600, "Out msg nelems": '
-             '6553600, "Group size": 8, "dtype": "BFloat16", "In split size": "[]", "Out split size":'
+             '6553600, "Group size": 8, "dtype": "BFloat16", "In split size": "[]", "Out'
+             ' split size":'
              ' "[]", "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]"')
     return kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                   ts, dur, i, 20, extra)
 
 
 def mark(name, ts, dur, i, cat="user_annotation"):
-    return ('  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": 4711, "tid": 4711,\n    "ts": %.3f,'
+    return ('  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": 4711, "tid": 4711,\n   '
+            ' "ts": %.3f,'
             ' "dur": %.3f,\n    "args": {\n      "External id": %d,"Record function id": 0, '
             '"Ev Idx": %d\n    }\n  },\n' % (cat, name, ts, dur, i, i))
 
@@ -126,7 +134,8 @@ def step(rng, number, ts, i, lag):
 def kernel_copy(ts, i):
     return ('  {\n    "ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", '
             '"pid": 0, "tid": 7,\n    "ts": %.3f, "dur": 812.500,\n    "args": {\n      '
-            '"External id": %d,\n      "device": 0, "context": 1,\n      "stream": 7, "correlation": '
+            '"External id": %d,\n      "device": 0, "context": 1,\n      "stream": 7,'
+            ' "correlation": '
             '%d,\n      "bytes": 19660800, "memory bandwidth (GB/s)": 24.197908\n    }\n  },\n'
             % (ts + 8, i, i))
 
@@ -151,7 +160,8 @@ def make(path, gb, ranks):
                 text, ts, i = step(rng, number, ts, i, 150.0 * (ranks > 1 and rank == 0))
                 written += f.write(text)
                 number += 1
-            f.write('  {\n    "name": "Record Window End", "ph": "i", "s": "g",\n    "pid": "", "tid": '
+            f.write('  {\n    "name": "Record Window End", "ph": "i", "s": "g",\n    "pid":'
+                    ' "", "tid": '
                     '"", "ts": %.3f\n  }\n  ],\n  "baseTimeNanoseconds": 1735632360000000000,\n'
                     '  "traceName": "made"\n}\n' % ts)
         print(f"{name}: {number} steps, {i} events of devices and operations, "
@@ -212,7 +222,8 @@ def by_json(path):
     return {"busy_union_s": union(spans(lambda e: True)) * 1e-6, "nccl_union_s": comm * 1e-6,
             "compute_union_s": compute * 1e-6, "overlap_s": (comm + compute - both) * 1e-6,
             "kernels": sum(map(is_kernel, device)),
-            "steps": len({e["name"] for e in events if str(e.get("name")).startswith("ProfilerStep#")})}
+            "steps": len({e["name"] for e in events
+                          if str(e.get("name")).startswith("ProfilerStep#")})}
 
 
 def by_hta(path):
@@ -240,7 +251,8 @@ def compare(trivet, path):
         took = time.process_time() - begin
         took += resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime * 0
         worst = max(abs(ours[k] - v) / max(abs(v), 1e-9) for k, v in theirs.items())
-        print(f"{name}: {took:.2f} s of CPU ({time.monotonic() - at:.2f} s), {took / cpu:.0f} times "
+        print(f"{name}: {took:.2f} s of CPU ({time.monotonic() - at:.2f} s), "
+              f"{took / cpu:.0f} times "
               f"ours; largest difference {worst:.2e}: " +
               ", ".join(f"{k} {ours[k]:.6g} / {v:.6g}" for k, v in theirs.items()))
 
