@@ -80,6 +80,7 @@ static void of_trace(tv_arena *a, const tv_note *facts, size_t top, tv_note *out
         "compute_union_s",
         "nccl_union_s",
         "exposed_comm_s",
+        "overlap_s",
         "busy_union_s",
         "idle_s",
         "kernels",

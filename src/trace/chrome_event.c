@@ -238,8 +238,8 @@ static void count_call(tv_trace_tally *t, const tv_event *e)
     t->hip_calls += tv_str_starts(name, TV_S("hip"));
     t->cuda_calls += tv_str_starts(name, TV_S("cu"));
     uint64_t call = 0;
-    if (tv_str_has(name, TV_S("Launch")) || tv_str_has(name, TV_S("Memcpy")) ||
-        tv_str_has(name, TV_S("Memset")) || tv_str_has(name, TV_S("launch"))) {
+    const tv_call_kind kind = tv_timeline_call_kind(t->timeline, name);
+    if (kind.puts_work) {
         tv_arg_scan scan = tv_args_of(e->args);
         tv_str key, value;
         while (tv_args_next(&scan, &key, &value))
@@ -248,7 +248,7 @@ static void count_call(tv_trace_tally *t, const tv_event *e)
                 break;
             }
     }
-    tv_timeline_host(t->timeline, tv_call_waits(name) ? TV_HOST_SYNC : TV_HOST_CALL, name, e->ts_ns,
+    tv_timeline_host(t->timeline, kind.waits ? TV_HOST_SYNC : TV_HOST_CALL, name, e->ts_ns,
                      dur_of(e), call);
 }
 

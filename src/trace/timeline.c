@@ -247,11 +247,6 @@ bool tv_call_waits(tv_str name)
     return false;
 }
 
-static bool call_launches(tv_str name)
-{
-    return tv_str_has(name, TV_S("Launch"));
-}
-
 /* cudaMalloc, cudaFree, hipMalloc, cuMemCreate ...; the stream-ordered ones do not wait. */
 static bool call_allocates(tv_str name)
 {
@@ -261,6 +256,33 @@ static bool call_allocates(tv_str name)
         if (tv_str_is(name, names[i]))
             return true;
     return false;
+}
+
+static tv_call_kind call_kind(tv_str name)
+{
+    const bool launches = tv_str_has(name, TV_S("Launch")) || tv_str_has(name, TV_S("launch"));
+    return (tv_call_kind){
+        .waits = tv_call_waits(name),
+        .launches = launches,
+        .puts_work =
+            launches || tv_str_has(name, TV_S("Memcpy")) || tv_str_has(name, TV_S("Memset")),
+        .allocates = call_allocates(name),
+    };
+}
+
+tv_call_kind tv_timeline_call_kind(tv_timeline *t, tv_str name)
+{
+    for (size_t i = 0; i < t->n_call_names; i++) {
+        const size_t at = (t->last_call_name + i) % t->n_call_names;
+        if (tv_str_eq(t->call_names[at].name, name)) {
+            t->last_call_name = at;
+            return t->call_names[at].kind;
+        }
+    }
+    const tv_call_kind kind = call_kind(name);
+    if (t->n_call_names < TV_CALL_NAMES && name.n <= TV_LIMIT_TIMELINE_NAME_BYTES)
+        t->call_names[t->n_call_names++] = (tv_call_name){tv_str_copy(t->a, name), kind};
+    return kind;
 }
 
 static void add_call(tv_timeline *t, int64_t start_ns, int64_t dur_ns, uint64_t call)
@@ -294,11 +316,12 @@ static void count_call(tv_timeline *t, tv_str name, int64_t dur_ns, bool waits)
         t->waits++;
         t->wait_ns += dur_ns;
     }
-    if (call_allocates(name)) {
+    const tv_call_kind kind = tv_timeline_call_kind(t, name);
+    if (kind.allocates) {
         t->mallocs++;
         t->malloc_ns += dur_ns;
     }
-    if (call_launches(name)) {
+    if (kind.launches) {
         t->launches++;
         t->launch_ns += dur_ns;
     }

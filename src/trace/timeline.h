@@ -63,6 +63,17 @@ void tv_timeline_host(tv_timeline *t, tv_host_kind kind, tv_str name, int64_t st
 /* True for calls that wait for the device, by name: any of CUDA's, HIP's and their drivers'. */
 bool tv_call_waits(tv_str name);
 
+/* What a call does, by its name. */
+typedef struct tv_call_kind {
+    bool waits;     /* for the device */
+    bool launches;  /* a kernel or a graph */
+    bool puts_work; /* a kernel, a copy or a set */
+    bool allocates; /* memory of the device, and waits for it */
+} tv_call_kind;
+
+/* The same for each call of a profile: names are told apart once. */
+tv_call_kind tv_timeline_call_kind(tv_timeline *t, tv_str name);
+
 /* One step; of the host's and the device's mark of the same number both may be given. */
 void tv_timeline_step(tv_timeline *t, int64_t number, int64_t start_ns, int64_t dur_ns,
                       bool on_device);

@@ -75,6 +75,13 @@ typedef struct tv_histogram {
 void tv_histogram_add(tv_histogram *h, int64_t ns);
 double tv_histogram_quantile(const tv_histogram *h, double share); /* seconds; NaN: empty */
 
+/* A call's name with what it does; a runtime has some hundred calls, a profile a dozen. */
+enum { TV_CALL_NAMES = 64 };
+typedef struct tv_call_name {
+    tv_str name;
+    tv_call_kind kind;
+} tv_call_name;
+
 enum { TV_COMM_NAMES = 12, TV_COMM_KEPT = 256, TV_DTYPES = 8, TV_MEMORY_BINS = 256 };
 
 typedef struct tv_comm_sum {
@@ -128,6 +135,8 @@ struct tv_timeline {
     int64_t loader_ns;
     uint64_t loader_single, loader_multi, loader_any;
     int64_t save_ns;
+    tv_call_name call_names[TV_CALL_NAMES];
+    size_t n_call_names, last_call_name;
     uint64_t calls, launches, waits, items, mallocs;
     int64_t call_ns, wait_ns, item_ns, launch_ns, malloc_ns;
     tv_str longest_call;
