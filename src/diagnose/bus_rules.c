@@ -85,7 +85,8 @@ static void judge_link_errors(tv_inquiry *q, const tv_rule *rule)
             f->weight = v[k].n < 1000 ? v[k].n / 1000 : 1;
             if (tv_pci_above_gpu(q->scene, v[k].port) == TV_ABOVE_UNKNOWN) {
                 f->sure = TV_MEDIUM;
-                tv_ask(q, "lspci -tv", N_("It shows which device stands below the port."));
+                if (f->severity > TV_INFO)
+                    tv_ask(q, "lspci -tv", N_("It shows which device stands below the port."));
             }
             for (const tv_note *e = v[k].first->next; e; e = e->next)
                 if (tv_str_eq(tv_noted_str(e, "port"), v[k].port))
@@ -363,13 +364,13 @@ static tv_str bridge_names(tv_arena *a, const bridges *all)
     tv_buf b = tv_buf_in(a);
     for (size_t k = 0; k < all->n; k++) {
         const tv_str bdf = tv_noted_str(all->v[k], "bdf");
-        if (b.n)
+        if (b.n && bdf.n)
             tv_puts(&b, ", ");
-        tv_put(&b, bdf.n ? bdf : TV_S("?"));
+        tv_put(&b, bdf);
     }
-    if (all->total > all->n)
+    if (all->total > all->n && b.n)
         tv_puts(&b, ", ...");
-    return tv_buf_str(&b);
+    return b.n ? tv_buf_str(&b) : TV_S("?");
 }
 
 static void put_bridges(tv_inquiry *q, tv_finding *f, const bridges *all)
@@ -379,6 +380,9 @@ static void put_bridges(tv_inquiry *q, tv_finding *f, const bridges *all)
     tv_found_num(q, f, "bridges_n", TV_ARG_COUNT, (double)all->total);
     tv_found_str(q, f, "bridges", bridge_names(q->a, all));
     tv_found_str(q, f, "acs", names_of(q->a, all->bits[0]));
+    if (!tv_noted_str(all->v[0], "bdf").n)
+        tv_ask(q, "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",
+               N_("It names the bridges: the lines here do not say whose bits they are."));
     for (size_t k = 0; k < all->n; k++) {
         const tv_note *acs = tv_noted(all->v[k], "acs");
         tv_found_also(q, f, all->s[k], all->v[k]);
@@ -482,7 +486,7 @@ static const tv_rule rules[] = {
                        "stop, the signal is the cause. Set it back afterwards.")},
                   {.command = "sudo nvidia-smi -q -d PCIE",
                    .why = N_("The GPU's own count of replays: it must stay still.")}},
-        .outranks = "H13 H27",
+        .outranks = "H27",
         .judge = judge_link_errors,
     },
     {

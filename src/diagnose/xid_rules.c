@@ -19,7 +19,8 @@ static double sum_of(const tv_xid_list *list, unsigned code, tv_str pci)
 static bool is_first(const tv_xid_list *list, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (list->v[k].code == list->v[i].code && tv_pci_same(list->v[k].pci, list->v[i].pci))
+        if (list->v[k].code == list->v[i].code && (tv_pci_same(list->v[k].pci, list->v[i].pci) ||
+                                                   tv_str_eq(list->v[k].pci, list->v[i].pci)))
             return false;
     return true;
 }

@@ -142,7 +142,7 @@ static void read_probe(tv_reading *r, tv_note *facts, tv_str text, size_t i)
  * (0x26:0x56:1463)" */
 static void read_gpu(tv_reading *r, tv_note *facts, tv_str text, size_t i)
 {
-    tv_str rest = tv_str_drop(text, 4);
+    tv_str rest = tv_str_drop(text, tv_str_starts(text, TV_S("GPU at ")) ? 7 : 4);
     const tv_str pci = tv_take_pci(&rest);
     if (tv_holds(text, "fallen off the bus")) {
         lost(r, facts, pci, i);
@@ -247,6 +247,7 @@ static const driver_row rows[] = {
     {"The NVIDIA probe routine", read_probe},
     {"The NVIDIA ", read_installed},
     {"GPU 0", read_gpu},
+    {"GPU at 0", read_gpu},
     {"RmInitAdapter failed!", read_gpu},
     {"API mismatch: ", read_api},
     {"This PCI I/O region", read_region},

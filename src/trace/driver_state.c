@@ -132,7 +132,16 @@ static bool read_refusal(state *st, tv_str line, size_t i)
             return true;
         }
     tv_str rest;
-    if (!tv_past(line, "Module nvidia", &rest) || !tv_holds(rest, "not found in directory"))
+    if (tv_past(line, "Bad return status for module build on kernel: ", &rest)) {
+        put_yes(st, "module_missing", true, i);
+        put(st, "running_kernel", tv_take_word(&rest), i);
+        return true;
+    }
+    if (tv_holds(line, "could not find module by name='nvidia")) {
+        put_yes(st, "module_missing", true, i);
+        return true;
+    }
+    if (!tv_past(line, "Module nvidia", &rest) || !tv_str_starts(rest, TV_S(" not found")))
         return false;
     put_yes(st, "module_missing", true, i);
     put(st, "running_kernel", tv_enclosed(rest, "/lib/modules/", NULL), i);
@@ -253,6 +262,8 @@ static const char *const needles[] = {
     "Loading of module with unavailable key is rejected",
     "unsigned module loading is restricted",
     "could not insert 'nvidia",
+    "could not find module by name='nvidia",
+    "Bad return status for module build on kernel: ",
     "Module nvidia",
     "SecureBoot ",
     "Secure boot enabled",

@@ -220,7 +220,10 @@ static bool take_syslog(tv_kernel_line *line)
 
 tv_kernel_line tv_kernel_line_of(tv_str s)
 {
-    tv_kernel_line line = {.text = past_blanks(s), .ts_s = (double)NAN};
+    s = past_blanks(s);
+    while (tv_str_starts(s, TV_S(">"))) /* quoted in an answer */
+        s = past_blanks(tv_str_drop(s, 1));
+    tv_kernel_line line = {.text = s, .ts_s = (double)NAN};
     if (take_journal(&line)) {
         (void)take_bracket(&line);
         return line;

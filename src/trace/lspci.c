@@ -303,6 +303,49 @@ static void read_detail(listing *l, tv_str line, size_t i)
     }
 }
 
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 32);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static void put_acs(listing *l, tv_note *device, unsigned bits, size_t i)
+{
+    static const char *const names[] = {"SrcValid",    "TransBlk",   "ReqRedir",   "CmpltRedir",
+                                        "UpstreamFwd", "EgressCtrl", "DirectTrans"};
+    tv_note *acs = tv_at(l->r, tv_note_list(l->r->a, device, "acs"), i);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (bits >> k & 1)
+            (void)tv_note_str(l->r->a, acs, NULL, tv_str_of(names[k]));
+}
+
+/* setpci -v: "0000:00:07.1 (ecap 000d @2a0) @2a6 = 001d": the ACS control register of a bridge. */
+static bool read_setpci(listing *l, tv_str line, size_t i)
+{
+    tv_str rest = line;
+    const tv_str bdf = tv_take_pci(&rest);
+    if (!bdf.n || line.n < 4 || !tv_past(rest, "(ecap 000d @", &rest) ||
+        !tv_past(rest, ") @", &rest))
+        return false;
+    unsigned bits = 0;
+    for (size_t k = line.n - 4; k < line.n; k++) {
+        const int v = hex_digit(line.p[k]);
+        if (v < 0)
+            return false;
+        bits = bits << 4 | (unsigned)v;
+    }
+    tv_note *list = tv_note_list(l->r->a, facts_of(l, i), "devices");
+    if (list->n >= DEVICES_MOST || device_of(list, bdf))
+        return true;
+    tv_note *device = tv_at(l->r, tv_note_map(l->r->a, list, NULL), i);
+    put(l, device, "bdf", bdf);
+    (void)tv_note_bool(l->r->a, device, "bridge", true);
+    put_acs(l, device, bits, i);
+    return true;
+}
+
 /* -t: " +-01.1-[41]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]" */
 static void read_tree(listing *l, tv_str line, size_t i)
 {
@@ -318,7 +361,7 @@ static void read(tv_reading *r)
     listing l = {.r = r};
     for (size_t i = 0; i < r->sheet->n; i++) {
         const tv_str line = tv_str_trim(r->sheet->v[i].s);
-        if (!line.n || begin(&l, line, i))
+        if (!line.n || read_setpci(&l, line, i) || begin(&l, line, i))
             continue;
         if (line.p[0] == '$' || line.p[0] == '#') /* another command's output follows */
             l.device = NULL;
@@ -333,6 +376,7 @@ static const char *const needles[] = {
     "PCI bridge",
     "ACSCtl:",
     "LnkSta:",
+    "(ecap 000d @",
     " 0302: 10de:",
     " 0300: 10de:",
     "\"NVIDIA Corporation\"",

@@ -118,10 +118,24 @@ static void read_nvrm(xid_log *log, const tv_kernel_line *line, tv_str text, siz
     tv_driver_line(log->r, facts, text, i);
 }
 
+/* The device plugin's word for it: "XidCriticalError: Xid=79 on Device=GPU-...". */
+static void read_plugin(xid_log *log, tv_str text, size_t i)
+{
+    tv_xid_message m;
+    if (!tv_xid_message_plugin(text, &m))
+        return;
+    const tv_kernel_line line = {.ts_s = (double)NAN};
+    note_event(log, facts_of(log, i), &m, &line, i);
+}
+
 static void read_line(xid_log *log, size_t i)
 {
     const tv_str s = log->r->sheet->v[i].s;
     tv_str rest;
+    if (tv_past(s, "XidCriticalError: Xid=", &rest)) {
+        read_plugin(log, rest, i);
+        return;
+    }
     const bool nvrm = tv_past(s, "NVRM: ", &rest);
     if (!nvrm && !tv_bus_line_is(s) && !tv_module_line_is(s)) {
         if (log->aer.open)
@@ -130,6 +144,10 @@ static void read_line(xid_log *log, size_t i)
     }
     const tv_kernel_line line = tv_kernel_line_of(s);
     if (nvrm) {
+        /* in JSON the words end before the next member */
+        tv_str inside;
+        if (tv_past(line.text, "NVRM: ", &inside))
+            rest = inside;
         read_nvrm(log, &line, tv_str_trim(rest), i);
         return;
     }
@@ -180,8 +198,9 @@ static void read(tv_reading *r)
 }
 
 static const char *const needles[] = {
-    "NVRM: ",    "PCIe Bus Error: severity=", "AER: ", "aer_status: 0x", "available PCIe bandwidth",
-    "nouveau 0", "nvidia-modeset: ",          NULL,
+    "NVRM: ",    "XidCriticalError: Xid=", "PCIe Bus Error: severity=",
+    "AER: ",     "aer_status: 0x",         "available PCIe bandwidth",
+    "nouveau 0", "nvidia-modeset: ",       NULL,
 };
 
 extern const tv_log_format tv_log_format_xid_log;

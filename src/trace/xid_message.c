@@ -104,10 +104,23 @@ static tv_str unquoted(tv_str s)
     return s;
 }
 
+static void read_name(tv_str *s, tv_xid_message *m)
+{
+    m->pid_form = TV_PID_NAMED;
+    *s = tv_str_drop(*s, 5);
+    const tv_str name = unquoted(take_name(s));
+    if (!tv_str_is(name, "<unknown>"))
+        put_str(m, "name", name);
+}
+
 static void read_process(tv_str *s, tv_xid_message *m)
 {
     put_num(m, "pid", (double)NAN);
     put_str(m, "name", (tv_str){0});
+    if (tv_str_starts(*s, TV_S("name="))) {
+        read_name(s, m);
+        return;
+    }
     if (!tv_str_starts(*s, TV_S("pid=")))
         return;
     const tv_cut cut = tv_str_cut(tv_str_drop(*s, 4), ',');
@@ -116,13 +129,8 @@ static void read_process(tv_str *s, tv_xid_message *m)
     if (pid.ok)
         put_num(m, "pid", (double)pid.v);
     *s = tv_str_trim(cut.tail);
-    if (!tv_str_starts(*s, TV_S("name=")))
-        return;
-    m->pid_form = TV_PID_NAMED;
-    *s = tv_str_drop(*s, 5);
-    const tv_str name = unquoted(take_name(s));
-    if (!tv_str_is(name, "<unknown>"))
-        put_str(m, "name", name);
+    if (tv_str_starts(*s, TV_S("name=")))
+        read_name(s, m);
 }
 
 /* ---- the message ---- */
@@ -168,7 +176,7 @@ static bool read_exception(tv_str text, tv_xid_message *m)
     tv_str reason = cut.tail;
     if (closed && tv_str_starts(reason, TV_S(":")))
         reason = tv_str_drop(reason, 1);
-    put_str(m, "what", tv_str_trim(reason));
+    put_str(m, "what", up_to(reason, "\"\\"));
     return true;
 }
 
@@ -392,6 +400,22 @@ bool tv_xid_message_read(tv_str line, tv_xid_message *m)
     read_process(&s, m);
     read_message(s, m);
     return true;
+}
+
+bool tv_xid_message_plugin(tv_str text, tv_xid_message *m)
+{
+    *m = (tv_xid_message){0};
+    const tv_u64_read code = tv_take_u64(&text);
+    tv_str rest;
+    if (!code.ok || code.v > 9999 || !tv_past(text, "Device=", &rest))
+        return false;
+    m->code = (unsigned)code.v;
+    m->pci = tv_str_cut(tv_take_word(&rest), ',').head;
+    put_num(m, "xid", m->code);
+    put_str(m, "pci", m->pci);
+    put_num(m, "pid", (double)NAN);
+    put_str(m, "name", (tv_str){0});
+    return m->pci.n > 0;
 }
 
 static bool same_part(const tv_xid_part *x, const tv_xid_part *y)

@@ -29,6 +29,8 @@ typedef struct tv_xid_message {
 
 /* line: from "Xid" on. False: it is no Xid line. */
 bool tv_xid_message_read(tv_str line, tv_xid_message *m);
+/* "79 on Device=GPU-...", behind "XidCriticalError: Xid=": the UUID stands for the address. */
+bool tv_xid_message_plugin(tv_str text, tv_xid_message *m);
 /* The same event once more: burst of one fault are told as one with a count. */
 bool tv_xid_message_same(const tv_xid_message *x, const tv_xid_message *y);
 void tv_xid_message_note(tv_arena *a, const tv_xid_message *m, tv_note *event);
