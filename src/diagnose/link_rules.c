@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cards.h"
+#include "narrow_links.h"
 
 /* ---- H05, H06, H07 ---- */
 
@@ -82,8 +83,10 @@ static void judge_narrow_link(tv_inquiry *q, const tv_rule *rule)
                             tv_card_num(&all.v[i], "link_width_max") /
                                 tv_card_num(&all.v[i], "link_width"));
     tv_finding *f = tv_cards_found(q, rule, &hits);
-    if (!f)
+    if (!f) {
+        tv_narrow_links(q, rule);
         return;
+    }
     f->weight = hits.badness >= 4 ? 0.5 : 0.3;
     put_link(q, f, hits.v[hits.worst].card);
     tv_found_num(q, f, "share", TV_ARG_RATIO, 1 / hits.badness);
@@ -298,7 +301,8 @@ static const tv_rule rules[] = {
         .title = N_("The card has fewer PCIe lanes than it is built for"),
         .cause = N_("{cards} uses {lanes} of {lanes_max} lanes, {share} of the bandwidth to the "
                     "host, idle or busy."),
-        .decided = N_("The current link width is below the maximum width of the card."),
+        .decided = N_("The current link width is below the maximum width of the card, in "
+                      "nvidia-smi, in lspci's LnkSta, or in the kernel's line at start."),
         .unless = N_("Boards that split 16 lanes over two slots give each card 8 by design, and "
                      "external boxes 4: then only another slot or board helps."),
         .source = "https://github.com/stas00/ml-engineering/blob/master/compute/accelerator/"

@@ -202,6 +202,11 @@ static void read_limit(tv_reading *r, tv_note *facts, tv_str text, size_t i)
     if (width.ok)
         (void)tv_note_num(r->a, item, "limit_lanes", width.v);
     tv_str at;
+    if (tv_past(text, "(capable of ", &at)) {
+        const tv_double_read lanes = tv_number_past(at, " x");
+        if (lanes.ok)
+            (void)tv_note_num(r->a, item, "capable_lanes", lanes.v);
+    }
     if (tv_past(text, "link at ", &at))
         put(r->a, item, "at", tv_take_pci(&at));
 }

@@ -191,6 +191,14 @@ static void xids_are_read_in_every_form(void **state)
          "xid", "events.0.n", "2"},
         {XID "): 13, Graphics Exception: ESR 0x1=0x2\n" XID "): 31, Ch 1, MMU Fault", "xid",
          "events.1.xid", "31"},
+        {"> " XID "): 31, name=llama-server, channel 0x00000009, MMU Fault", "xid", "events.0.name",
+         "\"llama-server\""},
+        {"XidCriticalError: Xid=48 on Device=GPU-aa11, the device will go unhealthy.", "xid",
+         "events.0.xid", "48"},
+        {"{\"MESSAGE\":\"" XID
+         "): 13, pid=1, name=p, Graphics SM Warp Exception on (GPC 0, TPC 1): "
+         "Out Of Range Address\",\"PRIORITY\":\"4\"}",
+         "xid", "events.0.what", "\"Out Of Range Address\""},
         {XID "): , nothing", "xid", "events", ""},
         {XID, "xid", "events", ""},
         {"NVRM: Xid (): 13, x", "xid", "events", ""},
@@ -262,6 +270,8 @@ static void bus_errors_are_put_together(void **state)
         {"pci 0000:01:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link "
          "at 0000:00:1d.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
          "xid", "pcie_limited.0.limit_lanes", "4"},
+        {"NVRM: GPU at 0000:02:00.0 has fallen off the bus.", "xid", "bus_losses.0.pci",
+         "\"0000:02:00.0\""},
     };
     CHECK(cases);
 }
@@ -379,6 +389,8 @@ static void lists_of_devices_are_read(void **state)
          "gpus_on_bus", "1"},
         {"ACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+", "lspci", "devices.0.acs",
          "[\"SrcValid\",\"ReqRedir\",\"CmpltRedir\",\"UpstreamFwd\"]"},
+        {"0000:40:01.1 (ecap 000d @2a0) @2a6 = 000c", "lspci", "devices.0.acs",
+         "[\"ReqRedir\",\"CmpltRedir\"]"},
         {" +-01.1-[41]----00.0  NVIDIA Corporation GA100 [A100 PCIe 80GB]", "lspci", "gpus_in_tree",
          "1"},
     };
