@@ -257,24 +257,42 @@ static void judge_launch(tv_inquiry *q, const tv_rule *rule)
 
 /* ---- I09 ---- */
 
+/* What steady steps cost in calls that allocate, by a table or a timeline. */
+typedef struct allocations {
+    double steps, steps_s;
+    double calls, calls_s, searches;
+} allocations;
+
+static bool allocations_of(const tv_sighting *s, allocations *out)
+{
+    const tv_note *facts = &s->facts;
+    const bool table = strcmp(s->kind, "key_averages") == 0;
+    if (!table && strcmp(s->kind, "trace") != 0)
+        return false;
+    *out = (allocations){
+        .steps = tv_noted_num(facts, table ? "profilerstep.calls" : "steps"),
+        .steps_s = tv_noted_num(facts, table ? "profilerstep.cpu_total_s" : "window_s"),
+        .calls = tv_noted_num(facts, "device_mallocs"),
+        .calls_s = tv_noted_num(facts, table ? "device_malloc_cpu_s" : "device_malloc_s"),
+        .searches = tv_noted_num(facts, "algorithm_searches"),
+    };
+    return out->steps >= 3;
+}
+
 static void judge_searches(tv_inquiry *q, const tv_rule *rule)
 {
-    for (const tv_sighting *s = tv_scene_first(q->scene, "key_averages"); s;
-         s = tv_scene_next(s, "key_averages")) {
-        const tv_note *facts = &s->facts;
-        const double steps = tv_noted_num(facts, "profilerstep.calls");
-        const double step_s = tv_noted_num(facts, "profilerstep.cpu_total_s");
-        const double mallocs = tv_noted_num(facts, "device_mallocs");
-        const double malloc_s = tv_noted_num(facts, "device_malloc_cpu_s");
-        const double finds = tv_noted_num(facts, "algorithm_searches");
-        const bool allocates = mallocs >= 2 * steps && malloc_s >= 0.05 * step_s;
-        if (!(steps >= 3) || !(allocates || finds >= steps))
+    for (const tv_sighting *s = q->scene->first; s; s = s->next) {
+        allocations a;
+        if (!allocations_of(s, &a))
+            continue;
+        const bool allocates = a.calls >= 2 * a.steps && a.calls_s >= 0.05 * a.steps_s;
+        if (!allocates && !(a.searches >= a.steps))
             continue;
         tv_finding *f = tv_found(q, rule, s, NULL);
-        f->weight = malloc_s > 0 ? malloc_s / step_s : 0.1;
-        tv_found_num(q, f, "allocations_per_step", TV_ARG_NUMBER, mallocs / steps);
-        tv_found_num(q, f, "allocation_frac", TV_ARG_RATIO, malloc_s / step_s);
-        tv_found_num(q, f, "searches_per_step", TV_ARG_NUMBER, finds / steps);
+        f->weight = a.calls_s > 0 ? a.calls_s / a.steps_s : 0.1;
+        tv_found_num(q, f, "allocations_per_step", TV_ARG_NUMBER, a.calls / a.steps);
+        tv_found_num(q, f, "allocation_frac", TV_ARG_RATIO, a.calls_s / a.steps_s);
+        tv_found_num(q, f, "searches_per_step", TV_ARG_NUMBER, a.searches / a.steps);
     }
 }
 
