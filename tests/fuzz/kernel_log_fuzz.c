@@ -4,5 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_doctor(data, size, "dmesg.txt");
+    static const char *const names[] = {"xid-log",      "sxid-log",    "kernel-trouble",
+                                        "driver-state", "smi-failure", NULL};
+    return fuzz_doctor(data, size, names);
 }
