@@ -15,23 +15,26 @@ static double sum_of(const tv_xid_list *list, unsigned code, tv_str pci)
     return n;
 }
 
-/* The first event of that code on that GPU, from i on, is at i. */
+/* Of all logs: a GPU that two files tell of is told once. */
 static bool is_first(const tv_xid_list *list, size_t i)
 {
-    for (size_t k = 0; k < i; k++)
-        if (list->v[k].code == list->v[i].code && (tv_pci_same(list->v[k].pci, list->v[i].pci) ||
-                                                   tv_str_eq(list->v[k].pci, list->v[i].pci)))
+    for (size_t k = 0; k < i && list->v[i].first; k++)
+        if (list->v[k].first && list->v[k].code == list->v[i].code &&
+            (tv_pci_same(list->v[k].pci, list->v[i].pci) ||
+             tv_str_eq(list->v[k].pci, list->v[i].pci)))
             return false;
-    return true;
+    return list->v[i].first;
 }
 
 static size_t gpus_of(const tv_xid_list *list, bool (*is)(unsigned code))
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
-        bool known = !is(list->v[i].code) || list->v[i].follows;
+        const tv_xid_seen *x = &list->v[i];
+        bool known = !is(x->code) || x->follows || !x->first;
         for (size_t k = 0; k < i && !known; k++)
-            known = is(list->v[k].code) && tv_pci_same(list->v[k].pci, list->v[i].pci);
+            known = list->v[k].first && is(list->v[k].code) && !list->v[k].follows &&
+                    tv_pci_same(list->v[k].pci, x->pci);
         n += !known;
     }
     return n;

@@ -139,10 +139,12 @@ static bool explains(const tv_xid_seen *first, const tv_xid_seen *then)
 {
     if (first->s != then->s || first->follows)
         return false;
+    if (first->code != 79 && (cleans_up(first->code) || !cleans_up(then->code)))
+        return false;
     const bool same = tv_pci_same(first->pci, then->pci);
     if (first->code == 79)
         return (same && then->code != 79) || (!same && of_nvlink(then->code));
-    return same && cleans_up(then->code) && !cleans_up(first->code);
+    return same;
 }
 
 static bool has_code(const tv_xid_list *list, const tv_sighting *s, unsigned code)
@@ -182,7 +184,8 @@ static void mark(tv_xid_list *list)
             repeat = repeat ||
                      (first->s == x->s && first->code == x->code && tv_str_eq(first->pci, x->pci));
         }
-        if (!repeat && n < FIRSTS)
+        x->first = !repeat && n < FIRSTS;
+        if (x->first)
             firsts[n++] = i;
     }
 }
@@ -201,7 +204,7 @@ tv_xid_list tv_xids_seen(tv_inquiry *q)
             if (!(code >= 0))
                 continue;
             list.v[list.n++] = (tv_xid_seen){
-                s, e, (unsigned)code, tv_noted_str(e, "pci"), tv_noted_num(e, "n"), false};
+                s, e, (unsigned)code, tv_noted_str(e, "pci"), tv_noted_num(e, "n"), false, false};
         }
     }
     name_root(&list);

@@ -12,6 +12,7 @@ typedef struct tv_xid_seen {
     tv_str pci;
     double n;
     bool follows; /* an earlier event of the same log explains it */
+    bool first;   /* of its code on that GPU, in that log */
 } tv_xid_seen;
 
 typedef struct tv_xid_list {
