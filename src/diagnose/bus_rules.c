@@ -13,6 +13,7 @@ typedef struct port_errors {
     double uncorrectable;
     const tv_note *first;
     tv_str name; /* of the first */
+    bool other;  /* no GPU's port */
 } port_errors;
 
 enum { PORTS = 32 };
@@ -33,15 +34,15 @@ static size_t errors_by_port(const tv_scene *scene, const tv_sighting *s, port_e
     size_t n = 0;
     for (const tv_note *e = aer ? aer->first : NULL; e; e = e->next) {
         const tv_str port = tv_noted_str(e, "port");
-        if (!of_gpu(scene, tv_noted_str(e, "driver"), port))
-            continue;
         size_t k = 0;
         while (k < n && !tv_str_eq(v[k].port, port))
             k++;
         if (k == PORTS)
             continue;
-        if (k == n)
-            v[n++] = (port_errors){port, 0, 0, e, tv_noted_str(e, "name")};
+        if (k == n) {
+            v[n++] = (port_errors){.port = port, .first = e, .name = tv_noted_str(e, "name")};
+            v[k].other = !of_gpu(scene, tv_noted_str(e, "driver"), port);
+        }
         v[k].n++;
         v[k].uncorrectable += !tv_str_starts(tv_noted_str(e, "severity"), TV_S("Correct"));
     }
@@ -70,7 +71,8 @@ static void judge_link_errors(tv_inquiry *q, const tv_rule *rule)
         const size_t n = errors_by_port(q->scene, s, v);
         const uint64_t lost = lost_at(s);
         for (size_t k = 0; k < n; k++) {
-            if (lost && v[k].first->line > lost) /* a dead card's bus errors follow from it */
+            if (v[k].other ||
+                (lost && v[k].first->line > lost)) /* a dead card's bus errors follow from it */
                 continue;
             tv_finding *f = tv_found(q, rule, s, v[k].first);
             tv_found_str(q, f, "port", v[k].port);

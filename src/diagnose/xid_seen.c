@@ -147,23 +147,19 @@ static bool explains(const tv_xid_seen *first, const tv_xid_seen *then)
     return same;
 }
 
-static bool has_code(const tv_xid_list *list, const tv_sighting *s, unsigned code)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->v[i].s == s && tv_noted_num(list->v[i].event, "xid") >= code &&
-            tv_noted_num(list->v[i].event, "xid") <= code)
-            return true;
-    return false;
-}
+enum { CODES = 10000 }; /* what a reader takes for a code */
 
-/* "caused by previous Xid 149" in a log that lacks that one: the line stands for it. */
+/* "caused by previous Xid 149" where no file has that one: the line stands for it. */
 static void name_root(tv_xid_list *list)
 {
+    bool printed[CODES] = {false};
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].code < CODES)
+            printed[list->v[i].code] = true;
     for (size_t i = 0; i < list->n; i++) {
-        tv_xid_seen *x = &list->v[i];
-        const double by = tv_noted_num(x->event, "caused_by_xid");
-        if (by > 0 && by < 10000 && !has_code(list, x->s, (unsigned)by))
-            x->code = (unsigned)by;
+        const double by = tv_noted_num(list->v[i].event, "caused_by_xid");
+        if (by > 0 && by < CODES && !printed[(unsigned)by])
+            list->v[i].code = (unsigned)by;
     }
 }
 
