@@ -7,20 +7,11 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#include "zlib_memory.h"
+
 bool tv_gzip_is(tv_bytes_view bytes)
 {
     return bytes.n >= 2 && bytes.p[0] == 0x1f && bytes.p[1] == 0x8b;
-}
-
-static void *zlib_alloc(void *a, unsigned items, unsigned size)
-{
-    return tv_alloc(a, items, size);
-}
-
-static void zlib_free(void *a, void *p)
-{
-    (void)a;
-    (void)p;
 }
 
 static tv_err *broken(tv_arena *a, tv_str file, const char *why, uint64_t offset)
@@ -104,7 +95,7 @@ const tv_err *tv_gzip_read(tv_arena *a, tv_str file, tv_bytes_view bytes, size_t
 {
     if (!tv_gzip_is(bytes))
         return broken(a, file, N_("it has no gzip header"), 0);
-    inflating s = {.z = {.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = a},
+    inflating s = {.z = {.zalloc = tv_zlib_alloc, .zfree = tv_zlib_free, .opaque = a},
                    .p = bytes.p,
                    .left = bytes.n,
                    .limit = limit,

@@ -15,6 +15,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "zlib_memory.h"
+
 enum { piece_bytes = 1 << 18, peek_bytes = 1 << 16 };
 
 typedef enum packing { PLAIN, GZIP, ZSTD, DEFLATE } packing;
@@ -111,17 +113,6 @@ static const tv_err *fill_raw(tv_stream *s)
 }
 
 /* ---- inflating ---- */
-
-static void *zlib_alloc(void *a, unsigned items, unsigned size)
-{
-    return tv_alloc(a, items, size);
-}
-
-static void zlib_free(void *a, void *p)
-{
-    (void)a;
-    (void)p;
-}
 
 static void free_zstd(void *zstd)
 {
@@ -247,7 +238,7 @@ static const tv_err *fill(tv_stream *s, size_t enough)
 static const tv_err *begin_zlib(tv_stream *s, packing how, int window_bits)
 {
     s->packing = how;
-    s->z = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = s->a};
+    s->z = (z_stream){.zalloc = tv_zlib_alloc, .zfree = tv_zlib_free, .opaque = s->a};
     if (inflateInit2(&s->z, window_bits) != Z_OK)
         return TV_FAIL0(s->a, TV_SYSTEM, "stream.zlib", N_("zlib does not start"));
     return NULL;

@@ -10,6 +10,8 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#include "zlib_memory.h"
+
 enum {
     end_bytes = 22,     /* 4.3.16 */
     locator_bytes = 20, /* 4.3.15 */
@@ -276,23 +278,12 @@ const tv_err *tv_zip_data(tv_arena *a, const tv_zip *zip, const tv_zip_entry *en
     return NULL;
 }
 
-static void *zlib_alloc(void *a, unsigned items, unsigned size)
-{
-    return tv_alloc(a, items, size);
-}
-
-static void zlib_free(void *a, void *p)
-{
-    (void)a;
-    (void)p;
-}
-
 /* The whole entry at once: its size is known and was held against the limit. */
 static bool inflate_all(tv_arena *a, tv_bytes_view packed, unsigned char *out, size_t n)
 {
     if (packed.n > UINT32_MAX || n > UINT32_MAX)
         return false;
-    z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = a};
+    z_stream z = {.zalloc = tv_zlib_alloc, .zfree = tv_zlib_free, .opaque = a};
     if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
         return false;
     z.next_in = packed.p;

@@ -14,14 +14,24 @@ static const tv_sighting *next_oom(const tv_sighting *s)
     return tv_scene_next(s, "oom");
 }
 
-/* Of several messages with the same verdict the first is shown with the places of the rest. */
-static tv_finding *found_once(tv_inquiry *q, const tv_rule *rule, const tv_sighting *s,
-                              tv_finding *old)
+/* Of several messages with the same verdict the first is shown with the places of the rest. NULL:
+ * none is of the kind; s is the first one. */
+static tv_finding *found_where(tv_inquiry *q, const tv_rule *rule,
+                               bool (*is)(const tv_inquiry *q, const tv_sighting *s),
+                               const tv_sighting **s)
 {
-    if (!old)
-        return tv_found(q, rule, s, NULL);
-    tv_found_also(q, old, s, NULL);
-    return NULL;
+    tv_finding *f = NULL;
+    for (const tv_sighting *oom = first_oom(q); oom; oom = next_oom(oom)) {
+        if (!is(q, oom))
+            continue;
+        if (f) {
+            tv_found_also(q, f, oom, NULL);
+            continue;
+        }
+        f = tv_found(q, rule, oom, NULL);
+        *s = oom;
+    }
+    return f;
 }
 
 #define IN_PART N_("The message states only a part of the figures; those that it states lead here.")
@@ -44,37 +54,39 @@ static void name_settings(tv_inquiry *q, tv_finding *f, const tv_note *facts)
         tv_found_str(q, f, "old_format", format);
 }
 
+static bool is_fragmented(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    return tv_oom_layer_is(s, "allocator fragmentation");
+}
+
 static void judge_fragmentation(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!tv_oom_layer_is(s, "allocator fragmentation"))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, IN_PART);
-        name_settings(q, f, &s->facts);
-        f->weight = tv_share(tv_oom_unused(&s->facts), tv_noted_num(&s->facts, "total_bytes"));
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_fragmented, &s);
+    if (!f)
+        return;
+    tv_oom_ledger(q, f, s, IN_PART);
+    name_settings(q, f, &s->facts);
+    f->weight = tv_share(tv_oom_unused(&s->facts), tv_noted_num(&s->facts, "total_bytes"));
 }
 
 /* ---- O02, O03 ---- */
 
+static bool is_large(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    return tv_oom_layer_is(s, "one request too large");
+}
+
 static void judge_large_request(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!tv_oom_layer_is(s, "one request too large"))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, IN_PART);
-        f->weight = 0.5;
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_large, &s);
+    if (!f)
+        return;
+    tv_oom_ledger(q, f, s, IN_PART);
+    f->weight = 0.5;
 }
 
 static void say_apple(tv_inquiry *q, tv_finding *f, const tv_note *facts)
@@ -105,8 +117,9 @@ static void say_cupy(tv_inquiry *q, tv_finding *f, const tv_note *facts)
               "means cached blocks, used near total means live arrays."));
 }
 
-static bool is_capacity(const tv_sighting *s)
+static bool is_capacity(const tv_inquiry *q, const tv_sighting *s)
 {
+    (void)q;
     return tv_oom_layer_is(s, "true capacity") ||
            tv_oom_layer_is(s, "device: capacity too small") ||
            (tv_noted_is(&s->facts, "framework", "cupy") &&
@@ -124,31 +137,26 @@ static const char *in_pieces(void)
 
 static void judge_capacity(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!is_capacity(s))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        if (tv_noted(&s->facts, "mps_allocated_bytes")) {
-            say_apple(q, f, &s->facts);
-            continue;
-        }
-        if (tv_noted_is(&s->facts, "framework", "cupy")) {
-            say_cupy(q, f, &s->facts);
-            continue;
-        }
-        tv_oom_ledger(q, f, s, IN_PART);
-        if (tv_noted_num(&s->facts, "tried_bytes") <=
-            tv_noted_num(&s->facts, "free_bytes") + tv_oom_unused(&s->facts))
-            f->cause = in_pieces();
-        f->weight = tv_share(tv_noted_num(&s->facts, "allocated_bytes"),
-                             tv_noted_num(&s->facts, "total_bytes"));
-        if (f->weight < 0.93)
-            f->sure = TV_MEDIUM;
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_capacity, &s);
+    if (!f)
+        return;
+    if (tv_noted(&s->facts, "mps_allocated_bytes")) {
+        say_apple(q, f, &s->facts);
+        return;
     }
+    if (tv_noted_is(&s->facts, "framework", "cupy")) {
+        say_cupy(q, f, &s->facts);
+        return;
+    }
+    tv_oom_ledger(q, f, s, IN_PART);
+    if (tv_noted_num(&s->facts, "tried_bytes") <=
+        tv_noted_num(&s->facts, "free_bytes") + tv_oom_unused(&s->facts))
+        f->cause = in_pieces();
+    f->weight = tv_share(tv_noted_num(&s->facts, "allocated_bytes"),
+                         tv_noted_num(&s->facts, "total_bytes"));
+    if (f->weight < 0.93)
+        f->sure = TV_MEDIUM;
 }
 
 /* ---- O04, O05 ---- */
@@ -179,8 +187,9 @@ static void name_processes(tv_inquiry *q, tv_finding *f, const tv_note *facts)
 }
 
 /* Others hold a telling share: the layer says so, or another cause is nearer but they count. */
-static bool is_shared(const tv_sighting *s)
+static bool is_shared(const tv_inquiry *q, const tv_sighting *s)
 {
+    (void)q;
     if (tv_oom_layer_is(s, "device shared with other processes"))
         return !tv_noted_is(&s->facts, "framework", "vllm");
     return tv_oom_layer_is(s, "allocator fragmentation") &&
@@ -189,149 +198,156 @@ static bool is_shared(const tv_sighting *s)
 
 static void judge_others(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!is_shared(s))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, IN_PART);
-        name_lister(q, f, &s->facts);
-        name_processes(q, f, &s->facts);
-        f->weight = tv_share(tv_noted_num(&s->facts, "others_bytes"),
-                             tv_noted_num(&s->facts, "total_bytes"));
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_shared, &s);
+    if (!f)
+        return;
+    tv_oom_ledger(q, f, s, IN_PART);
+    name_lister(q, f, &s->facts);
+    name_processes(q, f, &s->facts);
+    f->weight =
+        tv_share(tv_noted_num(&s->facts, "others_bytes"), tv_noted_num(&s->facts, "total_bytes"));
+}
+
+static bool is_listed(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    return !isnan(tv_noted_num(&s->facts, "self_pid"));
 }
 
 static void judge_container(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        const double pid = tv_noted_num(&s->facts, "self_pid");
-        if (isnan(pid))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, IN_PART);
-        tv_found_num(q, f, "pid", TV_ARG_NUMBER, pid);
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_listed, &s);
+    if (!f)
+        return;
+    const double pid = tv_noted_num(&s->facts, "self_pid");
+    tv_oom_ledger(q, f, s, IN_PART);
+    tv_found_num(q, f, "pid", TV_ARG_NUMBER, pid);
 }
 
 /* ---- O06, O07 ---- */
 
+static bool is_spilled(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    return tv_oom_layer_is(s, "device oversubscribed to host memory");
+}
+
 static void judge_spill(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!tv_oom_layer_is(s, "device oversubscribed to host memory"))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        const double total = tv_noted_num(&s->facts, "total_bytes");
-        const double allocated = tv_noted_num(&s->facts, "allocated_bytes");
-        tv_oom_ledger(q, f, s, IN_PART);
-        f->cause = rule->cause;
-        tv_found_num(q, f, "over_bytes", TV_ARG_MEMORY, fmax(allocated - total, 0));
-        f->weight = 1;
-        /* A reserve above the card with live tensors below it may be rounding. */
-        if (!tv_noted_bool(&s->facts, "allocated_exceeds_total", false))
-            f->sure = TV_MEDIUM;
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_spilled, &s);
+    if (!f)
+        return;
+    const double total = tv_noted_num(&s->facts, "total_bytes");
+    const double allocated = tv_noted_num(&s->facts, "allocated_bytes");
+    tv_oom_ledger(q, f, s, IN_PART);
+    f->cause = rule->cause;
+    tv_found_num(q, f, "over_bytes", TV_ARG_MEMORY, fmax(allocated - total, 0));
+    f->weight = 1;
+    /* A reserve above the card with live tensors below it may be rounding. */
+    if (!tv_noted_bool(&s->facts, "allocated_exceeds_total", false))
+        f->sure = TV_MEDIUM;
+}
+
+static bool is_impossible(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    return tv_oom_layer_is(s, "program bug: impossible request");
 }
 
 static void judge_impossible(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!tv_oom_layer_is(s, "program bug: impossible request"))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        const double tried = tv_noted_num(&s->facts, "tried_bytes");
-        tv_oom_ledger(q, f, s, rule->cause);
-        if (tried < 1000.0 * 1024 * 1024 * 1024) {
-            f->sure = TV_MEDIUM;
-            f->cause = N_("One request of {tried_bytes} is larger than the whole card of "
-                          "{total_bytes}: a shape or an index is wrong, or an operation is made in "
-                          "one piece that grows with the square of a length, such as attention "
-                          "without a fused kernel.");
-        }
-        tv_found_str(q, f, "op", tv_noted_str(&s->facts, "op"));
-        tv_found_str(q, f, "node", tv_noted_str(&s->facts, "node"));
-        f->weight = 1;
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_impossible, &s);
+    if (!f)
+        return;
+    const double tried = tv_noted_num(&s->facts, "tried_bytes");
+    tv_oom_ledger(q, f, s, rule->cause);
+    if (tried < 1000.0 * 1024 * 1024 * 1024) {
+        f->sure = TV_MEDIUM;
+        f->cause = N_("One request of {tried_bytes} is larger than the whole card of "
+                      "{total_bytes}: a shape or an index is wrong, or an operation is made in "
+                      "one piece that grows with the square of a length, such as attention "
+                      "without a fused kernel.");
     }
+    tv_found_str(q, f, "op", tv_noted_str(&s->facts, "op"));
+    tv_found_str(q, f, "node", tv_noted_str(&s->facts, "node"));
+    f->weight = 1;
 }
 
 /* ---- O08, O09 ---- */
 
+static bool is_outside(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    const double context = tv_noted_num(&s->facts, "non_pytorch_bytes");
+    const double total = tv_noted_num(&s->facts, "total_bytes");
+    return tv_oom_layer_is(s, "process outside the allocator") ||
+           (context > 1.5 * 1024 * 1024 * 1024 && context > 0.05 * total);
+}
+
 static void judge_outside(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        const double context = tv_noted_num(&s->facts, "non_pytorch_bytes");
-        const double total = tv_noted_num(&s->facts, "total_bytes");
-        const bool main = tv_oom_layer_is(s, "process outside the allocator");
-        if (!main && !(context > 1.5 * 1024 * 1024 * 1024 && context > 0.05 * total))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, IN_PART);
-        f->weight = tv_share(context, total);
-        if (tv_noted_is(&s->facts, "server", "vllm"))
-            tv_found_str(q, f, "server", TV_S("vllm"));
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_outside, &s);
+    if (!f)
+        return;
+    tv_oom_ledger(q, f, s, IN_PART);
+    f->weight = tv_share(tv_noted_num(&s->facts, "non_pytorch_bytes"),
+                         tv_noted_num(&s->facts, "total_bytes"));
+    if (tv_noted_is(&s->facts, "server", "vllm"))
+        tv_found_str(q, f, "server", TV_S("vllm"));
+}
+
+static bool is_capturing(const tv_sighting *s)
+{
+    return tv_noted_is(&s->facts, "during", "graph capture");
+}
+
+static bool is_graphs(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    const double pools = tv_noted_num(&s->facts, "private_pools_bytes");
+    const double total = tv_noted_num(&s->facts, "total_bytes");
+    return is_capturing(s) || (pools > 1024.0 * 1024 * 1024 && pools > 0.05 * total);
 }
 
 static void judge_graphs(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        const double pools = tv_noted_num(&s->facts, "private_pools_bytes");
-        const double total = tv_noted_num(&s->facts, "total_bytes");
-        const bool capturing = tv_noted_is(&s->facts, "during", "graph capture");
-        if (!capturing && !(pools > 1024.0 * 1024 * 1024 && pools > 0.05 * total))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, IN_PART);
-        f->cause = capturing ? N_("The memory ran out while CUDA graphs were being captured: each "
-                                  "captured size keeps a pool of its own.")
-                             : rule->cause;
-        tv_found_num(q, f, "pools_bytes", TV_ARG_MEMORY, pools);
-        f->weight = tv_share(pools, total);
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_graphs, &s);
+    if (!f)
+        return;
+    const double pools = tv_noted_num(&s->facts, "private_pools_bytes");
+    tv_oom_ledger(q, f, s, IN_PART);
+    f->cause = is_capturing(s)
+                   ? N_("The memory ran out while CUDA graphs were being captured: each "
+                        "captured size keeps a pool of its own.")
+                   : rule->cause;
+    tv_found_num(q, f, "pools_bytes", TV_ARG_MEMORY, pools);
+    f->weight = tv_share(pools, tv_noted_num(&s->facts, "total_bytes"));
 }
 
 /* ---- O10, O11 ---- */
 
+static bool is_contradiction(const tv_inquiry *q, const tv_sighting *s)
+{
+    (void)q;
+    return tv_oom_layer_is(s, "host-side limit or stale figure");
+}
+
 static void judge_contradiction(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!tv_oom_layer_is(s, "host-side limit or stale figure"))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_oom_ledger(q, f, s, rule->cause);
-        tv_ask(
-            q, "ulimit -a; cat /sys/fs/cgroup/memory.max; free -g; nvidia-smi",
-            N_("The card has room by the message's own figures: limits of the host and what else "
-               "starts on the card at that moment would tell."));
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_contradiction, &s);
+    if (!f)
+        return;
+    tv_oom_ledger(q, f, s, rule->cause);
+    tv_ask(q, "ulimit -a; cat /sys/fs/cgroup/memory.max; free -g; nvidia-smi",
+           N_("The card has room by the message's own figures: limits of the host and what else "
+              "starts on the card at that moment would tell."));
 }
 
 static bool has_sizes(const tv_inquiry *q, tv_str file)
@@ -342,23 +358,22 @@ static bool has_sizes(const tv_inquiry *q, tv_str file)
     return false;
 }
 
+static bool is_bare(const tv_inquiry *q, const tv_sighting *s)
+{
+    return tv_noted_is(&s->facts, "format", "bare") && !has_sizes(q, s->file);
+}
+
 static void judge_bare(tv_inquiry *q, const tv_rule *rule)
 {
-    tv_finding *f = NULL;
-    for (const tv_sighting *s = first_oom(q); s; s = next_oom(s)) {
-        if (!tv_noted_is(&s->facts, "format", "bare") || has_sizes(q, s->file))
-            continue;
-        tv_finding *fresh = found_once(q, rule, s, f);
-        if (!fresh)
-            continue;
-        f = fresh;
-        tv_found_str(q, f, "error", tv_noted_str(&s->facts, "error"));
-        tv_found_str(q, f, "asked_by", tv_noted_str(&s->facts, "asked_by"));
-        tv_ask(
-            q, "nvidia-smi",
-            N_("The error has no sizes: what the card holds just before the program starts tells "
-               "whether others fill it."));
-    }
+    const tv_sighting *s = NULL;
+    tv_finding *f = found_where(q, rule, is_bare, &s);
+    if (!f)
+        return;
+    tv_found_str(q, f, "error", tv_noted_str(&s->facts, "error"));
+    tv_found_str(q, f, "asked_by", tv_noted_str(&s->facts, "asked_by"));
+    tv_ask(q, "nvidia-smi",
+           N_("The error has no sizes: what the card holds just before the program starts tells "
+              "whether others fill it."));
 }
 
 static const tv_rule rules[] = {

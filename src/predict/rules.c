@@ -421,9 +421,17 @@ tv_density tv_rule_density(double matrix_share)
 {
     if (!(matrix_share > 0))
         return TV_DENSITY_UNKNOWN;
-    if (matrix_share > 0.6)
+    switch (tv_grade_of_gemm_share(matrix_share)) {
+    case TV_GRADE_GOOD:
         return TV_DENSITY_HIGH;
-    return matrix_share >= 0.3 ? TV_DENSITY_MIXED : TV_DENSITY_LOW;
+    case TV_GRADE_FAIR:
+        return TV_DENSITY_MIXED;
+    case TV_GRADE_POOR:
+        return TV_DENSITY_LOW;
+    case TV_GRADE_UNKNOWN:
+        break;
+    }
+    return TV_DENSITY_UNKNOWN;
 }
 
 bool tv_rule_premium_wasted(double matrix_share, double utilisation)

@@ -1,33 +1,11 @@
 /* The execution trace that PyTorch's profiler writes beside its own: what was called with which
  * tensors. Only what it is and how much of it there is. */
 #include "base/json.h"
-#include "trace.h"
-
-/* As much of a file as is looked at: a large model's takes 30 MB a step. */
-enum { text_bytes = 48 << 20, scratch_bytes = 96 << 20 };
-
-typedef struct whole_text {
-    tv_arena *own;
-    tv_str text;
-    bool cut;
-} whole_text;
-
-static const tv_err *take_text(tv_arena *a, tv_input *in, whole_text *w)
-{
-    w->own = tv_arena_child(a, (size_t)scratch_bytes + 2 * (size_t)text_bytes);
-    TV_TRY(tv_stream_take(in->stream, w->own, text_bytes, &w->text));
-    w->cut = w->text.n == text_bytes || tv_stream_damage(in->stream) != NULL;
-    return NULL;
-}
-
-static tv_str trimmed_head(const tv_input *in)
-{
-    return tv_str_trim(tv_str_take(in->head, 4096));
-}
+#include "whole_text.h"
 
 static bool is_execution(const tv_input *in)
 {
-    const tv_str head = trimmed_head(in);
+    const tv_str head = tv_whole_text_head(in);
     return head.n && *head.p == '{' && tv_str_has(head, TV_S("\"schema\"")) &&
            tv_str_has(head, TV_S("\"nodes\"")) && tv_str_has(head, TV_S("\"rf_id\""));
 }
@@ -67,8 +45,8 @@ static void read_members(tv_arena *a, tv_json_scan *scan, tv_note *facts)
 
 static const tv_err *read_execution(tv_arena *a, tv_input *in, tv_scene *scene)
 {
-    whole_text w;
-    TV_TRY(take_text(a, in, &w));
+    tv_whole_text w;
+    TV_TRY(tv_whole_text_take(a, in, &w));
     tv_sighting *s =
         tv_scene_add(a, scene, "trace", in->name, 0, TV_S("execution trace of PyTorch"));
     (void)tv_note_str(a, &s->facts, "profile", TV_S("execution-trace"));

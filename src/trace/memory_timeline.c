@@ -2,33 +2,11 @@
  * [time_ns, action, bytes, category], where what is freed counts negative. */
 #include "base/json.h"
 #include "timeline.h"
-#include "trace.h"
-
-/* As much of a file as is looked at: 40 bytes an allocation. */
-enum { text_bytes = 48 << 20, scratch_bytes = 96 << 20 };
-
-typedef struct whole_text {
-    tv_arena *own;
-    tv_str text;
-    bool cut;
-} whole_text;
-
-static const tv_err *take_text(tv_arena *a, tv_input *in, whole_text *w)
-{
-    w->own = tv_arena_child(a, (size_t)scratch_bytes + 2 * (size_t)text_bytes);
-    TV_TRY(tv_stream_take(in->stream, w->own, text_bytes, &w->text));
-    w->cut = w->text.n == text_bytes || tv_stream_damage(in->stream) != NULL;
-    return NULL;
-}
-
-static tv_str trimmed_head(const tv_input *in)
-{
-    return tv_str_trim(tv_str_take(in->head, 4096));
-}
+#include "whole_text.h"
 
 static bool is_memory(const tv_input *in)
 {
-    tv_str head = trimmed_head(in);
+    tv_str head = tv_whole_text_head(in);
     if (head.n < 8 || *head.p != '[')
         return false;
     head = tv_str_trim(tv_str_drop(head, 1));
@@ -59,8 +37,8 @@ static bool read_entry(tv_json_scan *scan, double v[4])
 
 static const tv_err *read_memory(tv_arena *a, tv_input *in, tv_scene *scene)
 {
-    whole_text w;
-    TV_TRY(take_text(a, in, &w));
+    tv_whole_text w;
+    TV_TRY(tv_whole_text_take(a, in, &w));
     tv_sighting *s =
         tv_scene_add(a, scene, "trace", in->name, 0, TV_S("memory timeline of PyTorch"));
     (void)tv_note_str(a, &s->facts, "profile", TV_S("memory-timeline"));

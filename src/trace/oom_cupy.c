@@ -56,10 +56,11 @@ static void read(tv_reading *r)
             continue;
         const tv_str text = tv_oom_joined(r, i, ends);
         tv_str tail;
-        if (!tv_past(text, "ut of memory", &tail) || tv_oom_again(r, seen, tail))
+        if (!tv_past(text, "ut of memory", &tail))
             continue;
-        tv_sighting *s = tv_see(r, "oom", i);
-        tv_oom_remember(seen, tail, s);
+        tv_sighting *s = tv_oom_new(r, seen, i, tail);
+        if (!s)
+            continue;
         tv_oom_word(r, &s->facts, "framework", "cupy");
         if (old)
             read_old(r, &s->facts, text);

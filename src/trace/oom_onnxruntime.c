@@ -54,10 +54,9 @@ static tv_str error_text(tv_reading *r, size_t i)
 static void read_error(tv_reading *r, size_t i, tv_oom_seen *seen)
 {
     const tv_str text = error_text(r, i);
-    if (tv_oom_again(r, seen, text))
+    tv_sighting *s = tv_oom_new(r, seen, i, text);
+    if (!s)
         return;
-    tv_sighting *s = tv_see(r, "oom", i);
-    tv_oom_remember(seen, text, s);
     tv_note *facts = &s->facts;
     tv_oom_word(r, facts, "framework", "onnxruntime");
     const tv_double_read tried = tv_number_past(text, "requested buffer of size ");

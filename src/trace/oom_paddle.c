@@ -73,10 +73,9 @@ static const char *format_of(tv_str text)
 
 static void read_message(tv_reading *r, size_t i, tv_str text, tv_oom_seen *seen)
 {
-    if (tv_oom_again(r, seen, text))
+    tv_sighting *s = tv_oom_new(r, seen, i, text);
+    if (!s)
         return;
-    tv_sighting *s = tv_see(r, "oom", i);
-    tv_oom_remember(seen, text, s);
     tv_note *facts = &s->facts;
     tv_oom_word(r, facts, "framework", "paddle");
     tv_oom_word(r, facts, "format", format_of(text));
@@ -92,10 +91,11 @@ static void read_message(tv_reading *r, size_t i, tv_str text, tv_oom_seen *seen
 static void read_enforce(tv_reading *r, size_t i, tv_str line, tv_oom_seen *seen)
 {
     tv_str rest;
-    if (!tv_past(line, "allocating <= available failed, ", &rest) || tv_oom_again(r, seen, rest))
+    if (!tv_past(line, "allocating <= available failed, ", &rest))
         return;
-    tv_sighting *s = tv_see(r, "oom", i);
-    tv_oom_remember(seen, rest, s);
+    tv_sighting *s = tv_oom_new(r, seen, i, rest);
+    if (!s)
+        return;
     tv_note *facts = &s->facts;
     tv_oom_word(r, facts, "framework", "paddle");
     tv_oom_word(r, facts, "format", "<=1.4");

@@ -68,6 +68,15 @@ void tv_oom_remember(tv_oom_seen *seen, tv_str message, tv_sighting *s)
     seen->sighting[i] = s;
 }
 
+tv_sighting *tv_oom_new(tv_reading *r, tv_oom_seen *seen, size_t i, tv_str message)
+{
+    if (tv_oom_again(r, seen, message))
+        return NULL;
+    tv_sighting *s = tv_see(r, "oom", i);
+    tv_oom_remember(seen, message, s);
+    return s;
+}
+
 /* ---- figures ---- */
 
 void tv_oom_put(tv_reading *r, tv_note *facts, const char *key, tv_double_read v)

@@ -22,6 +22,8 @@ typedef struct tv_oom_seen {
 tv_sighting *tv_oom_again(tv_reading *r, tv_oom_seen *seen, tv_str message);
 /* Remembers a new one. */
 void tv_oom_remember(tv_oom_seen *seen, tv_str message, tv_sighting *s);
+/* A sighting for the message on line i, remembered; NULL: it was seen before. */
+tv_sighting *tv_oom_new(tv_reading *r, tv_oom_seen *seen, size_t i, tv_str message);
 
 /* Writes a figure where it was read; nothing otherwise. */
 void tv_oom_put(tv_reading *r, tv_note *facts, const char *key, tv_double_read v);

@@ -222,10 +222,9 @@ static bool hint_follows(const tv_sheet *sheet, size_t i)
 
 static void read_message(tv_reading *r, size_t i, tv_str text, tv_oom_seen *seen)
 {
-    if (tv_oom_again(r, seen, text))
+    tv_sighting *s = tv_oom_new(r, seen, i, text);
+    if (!s)
         return;
-    tv_sighting *s = tv_see(r, "oom", i);
-    tv_oom_remember(seen, text, s);
     tv_note *facts = &s->facts;
     tv_oom_account c = unknown;
     tv_oom_word(r, facts, "framework", "pytorch");
@@ -252,10 +251,9 @@ static void read_message(tv_reading *r, size_t i, tv_str text, tv_oom_seen *seen
  * allocate S on shared pool." */
 static void read_apple(tv_reading *r, size_t i, tv_str text, tv_oom_seen *seen)
 {
-    if (tv_oom_again(r, seen, text))
+    tv_sighting *s = tv_oom_new(r, seen, i, text);
+    if (!s)
         return;
-    tv_sighting *s = tv_see(r, "oom", i);
-    tv_oom_remember(seen, text, s);
     tv_note *facts = &s->facts;
     tv_oom_word(r, facts, "framework", "pytorch");
     tv_oom_word(r, facts, "vendor", "apple");

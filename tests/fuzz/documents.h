@@ -25,16 +25,22 @@ static inline void fuzz_findings(tv_arena *a, const tv_diagnosis *d)
     }
 }
 
-static inline void fuzz_scene(tv_arena *a, const tv_scene *scene)
+/* What was seen can be written. */
+static inline void fuzz_sightings(tv_arena *a, const tv_scene *scene)
 {
-    tv_diagnosis diagnosis;
     for (const tv_sighting *s = tv_scene_first(scene, NULL); s; s = tv_scene_next(s, NULL)) {
         tv_buf b = tv_buf_in(a);
         tv_json_out w = tv_json_write(&b);
         tv_json_note(&w, &s->facts);
-        if (b.n < 2)
+        if (!s->kind || b.n < 2)
             abort();
     }
+}
+
+static inline void fuzz_scene(tv_arena *a, const tv_scene *scene)
+{
+    tv_diagnosis diagnosis;
+    fuzz_sightings(a, scene);
     tv_diagnose(a, scene, &diagnosis);
     fuzz_findings(a, &diagnosis);
 }
@@ -47,24 +53,37 @@ static inline bool fuzz_named(const char *name, const char *const *names)
     return false;
 }
 
-/* The readers of those names look at the text, whether or not it holds what they are asked for. */
-static inline int fuzz_doctor(const uint8_t *data, size_t size, const char *const *names)
+/* The readers of those names look at the text, whether or not it holds what they are asked for:
+ * to look for the needles of all would take longer than the reading. */
+static inline void fuzz_readers(tv_arena *a, tv_str text, const char *const *names, tv_scene *scene)
+{
+    tv_sheet sheet;
+    tv_sheet_fill(a, &sheet, TV_S("log"), 1, text);
+    tv_reading r = {a, scene, &sheet};
+    for (size_t f = 0; tv_log_formats[f]; f++)
+        if (fuzz_named(tv_log_formats[f]->name, names))
+            tv_log_formats[f]->read(&r);
+}
+
+/* One input through a check; a spent budget ends it. */
+static inline int fuzz_guarded(tv_str text, void (*check)(tv_arena *a, tv_str text))
 {
     tv_arena *a = fuzz_arena();
     jmp_buf landing;
     if (setjmp(landing) == 0) {
         tv_arena_guard(a, &landing);
-        tv_scene scene = {0};
-        tv_sheet sheet;
-        tv_sheet_fill(a, &sheet, TV_S("log"), 1, (tv_str){(const char *)data, size});
-        tv_reading r = {a, &scene, &sheet};
-        for (size_t f = 0; tv_log_formats[f]; f++)
-            if (fuzz_named(tv_log_formats[f]->name, names))
-                tv_log_formats[f]->read(&r);
-        fuzz_scene(a, &scene);
+        check(a, text);
     }
     tv_arena_close(a);
     return 0;
+}
+
+/* The bytes as a document of that name: every reader may find its own in it, every rule judges. */
+static inline void fuzz_document(tv_arena *a, const char *name, tv_str text)
+{
+    tv_scene scene = {0};
+    fuzz_check(a, tv_trace_document(a, tv_str_of(name), text, &scene));
+    fuzz_scene(a, &scene);
 }
 
 #endif

@@ -1,35 +1,13 @@
 /* Environment reports, installation errors, lists of packages, variables, disks, latencies: any
  * bytes end in notes that can be written, or in an error with words. */
-#include "fuzzing.h"
+#include "documents.h"
 
-#include "diagnose/diagnose.h"
-#include "trace/trace.h"
-
-static void check(tv_arena *a, const uint8_t *data, size_t size)
+static void check(tv_arena *a, tv_str text)
 {
-    tv_scene scene = {0};
-    const tv_str text = {(const char *)data, size};
-    const tv_err *e = tv_trace_document(a, TV_S("report.txt"), text, &scene);
-    fuzz_check(a, e);
-    for (const tv_sighting *s = scene.first; s; s = s->next) {
-        tv_buf b = tv_buf_in(a);
-        tv_json_out w = tv_json_write(&b);
-        tv_json_note(&w, &s->facts);
-        if (!s->kind || !b.n)
-            abort();
-    }
-    tv_diagnosis d;
-    tv_diagnose(a, &scene, &d);
+    fuzz_document(a, "report.txt", text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    tv_arena *a = fuzz_arena();
-    jmp_buf landing;
-    if (setjmp(landing) == 0) {
-        tv_arena_guard(a, &landing);
-        check(a, data, size);
-    }
-    tv_arena_close(a);
-    return 0;
+    return fuzz_guarded((tv_str){(const char *)data, size}, check);
 }

@@ -1,8 +1,15 @@
 /* lspci's text: any bytes end in sightings that can be written and judged. */
 #include "documents.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(tv_arena *a, tv_str text)
 {
     static const char *const names[] = {"lspci", NULL};
-    return fuzz_doctor(data, size, names);
+    tv_scene scene = {0};
+    fuzz_readers(a, text, names, &scene);
+    fuzz_scene(a, &scene);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_guarded((tv_str){(const char *)data, size}, check);
 }

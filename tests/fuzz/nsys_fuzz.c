@@ -1,30 +1,17 @@
 /* Databases in memory, as nsys exports them: any bytes end in notes that can be written. */
-#include "fuzzing.h"
+#include "documents.h"
 
 #include "trace/nsys_db.h"
 
-static void check(tv_arena *a, const uint8_t *data, size_t size)
+static void check(tv_arena *a, tv_str text)
 {
     tv_scene scene = {0};
-    const tv_err *e = tv_nsys_read(a, TV_S("fuzz"), (tv_bytes_view){data, size}, &scene);
-    fuzz_check(a, e);
-    for (const tv_sighting *s = scene.first; s; s = s->next) {
-        tv_buf b = tv_buf_in(a);
-        tv_json_out w = tv_json_write(&b);
-        tv_json_note(&w, &s->facts);
-        if (!s->kind || !b.n)
-            abort();
-    }
+    const tv_bytes_view bytes = {(const unsigned char *)text.p, text.n};
+    fuzz_check(a, tv_nsys_read(a, TV_S("fuzz"), bytes, &scene));
+    fuzz_sightings(a, &scene);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    tv_arena *a = fuzz_arena();
-    jmp_buf landing;
-    if (setjmp(landing) == 0) {
-        tv_arena_guard(a, &landing);
-        check(a, data, size);
-    }
-    tv_arena_close(a);
-    return 0;
+    return fuzz_guarded((tv_str){(const char *)data, size}, check);
 }
