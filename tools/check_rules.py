@@ -106,8 +106,8 @@ def page(trivet, rule, titles):
 
 def index(rules):
     lines = ["# The doctor's rules", "",
-             f"{len(rules)} rules, in the order in which they are judged. `trivet doctor --explain ID`"
-             " shows the same text, in Chinese as well.", ""]
+             f"{len(rules)} rules, in the order in which they are judged. "
+             "`trivet doctor --explain ID` shows the same text, in Chinese as well.", ""]
     group = None
     for rule in rules:
         if rule["group"] != group:

@@ -46,8 +46,7 @@ def check_text(path, source, wrong):
             wrong.append(f"{path}:{i}: space at the end of the line")
         if "\t" in line:
             wrong.append(f"{path}:{i}: tab")
-        # Tables of fixtures in Python are wider than code.
-        if len(line) > MAX_COLUMNS + (10 if path.suffix == ".py" else 0):
+        if len(line) > MAX_COLUMNS:
             wrong.append(f"{path}:{i}: {len(line)} columns, more than {MAX_COLUMNS}")
     if source and not source.endswith("\n"):
         wrong.append(f"{path}: no newline at the end")

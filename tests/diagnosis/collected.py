@@ -88,8 +88,8 @@ def main():
                           "state": "failed" if wrong else "ok", "lines": wrong})
             kinds[row["kind"]].update(tally, files=1, well=int(not wrong))
     for kind, n in sorted(kinds.items()):
-        print(f"{kind}: {n['right']} of {n['facts']} facts, {n['well']} of {n['files']} files right",
-              file=sys.stderr)
+        print(f"{kind}: {n['right']} of {n['facts']} facts, "
+              f"{n['well']} of {n['files']} files right", file=sys.stderr)
     print(json.dumps(cases))
 
 

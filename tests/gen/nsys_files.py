@@ -18,18 +18,22 @@ class Export:
         self.strings = {}
         self.old = old
         name = "TEXT" if old else "INTEGER"
-        self.db.execute("CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
+        self.db.execute("CREATE TABLE StringIds "
+                        "(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
         self.db.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, "
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL "
+            "(start INTEGER NOT NULL, end INTEGER NOT NULL, "
             "deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, "
             f"correlationId INTEGER, globalPid INTEGER, demangledName {name} NOT NULL, "
             f"shortName {name} NOT NULL, gridX INTEGER NOT NULL)")
         self.db.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, end INTEGER NOT NULL, "
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY "
+            "(start INTEGER NOT NULL, end INTEGER NOT NULL, "
             "deviceId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, "
             "bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, srcKind INTEGER, dstKind INTEGER)")
         self.db.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, "
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME "
+            "(start INTEGER NOT NULL, end INTEGER NOT NULL, "
             "eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER "
             "NOT NULL, returnValue INTEGER NOT NULL)")
         self.db.execute(
@@ -47,7 +51,8 @@ class Export:
         return self.strings[text]
 
     def kernel(self, start, dur, name, call):
-        self.db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, 7, ?, 1, ?, ?, 1)",
+        self.db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL "
+                        "VALUES (?, ?, 0, 1, 7, ?, 1, ?, ?, 1)",
                         (start, start + dur, call, self.name(name), self.name("Kernel")))
 
     def copy(self, start, dur, size, src, call):
@@ -80,7 +85,8 @@ def loading(path):
         out.call(at + 64 * MS, MS // 100, "cudaLaunchKernel_v7000", 10 * step + 2)
         out.kernel(at + 64 * MS, 26 * MS, "ampere_sgemm_128x64_nn", 10 * step + 2)
         out.call(at + 65 * MS, MS // 100, "cudaLaunchKernel_v7000", 10 * step + 3)
-        out.kernel(at + 90 * MS, 10 * MS, "void at::native::vectorized_elementwise_kernel<4>", 10 * step + 3)
+        out.kernel(at + 90 * MS, 10 * MS, "void at::native::vectorized_elementwise_kernel<4>",
+                   10 * step + 3)
         out.call(at + 66 * MS, 34 * MS, "cudaStreamSynchronize_v3020", 10 * step + 4)
     out.close()
 
